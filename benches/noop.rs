@@ -1,0 +1,2 @@
+//! noop
+fn main() {}

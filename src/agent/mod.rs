@@ -1,0 +1,1 @@
+//! Turns, tools, budget and transcript.

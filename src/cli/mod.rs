@@ -1,0 +1,152 @@
+//! The command line: one file per command.
+
+pub mod check;
+pub mod demo;
+pub mod doctor;
+pub mod explain;
+pub mod init;
+pub mod logs;
+pub mod run;
+pub mod runs;
+pub mod show;
+pub mod watch;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::Project;
+use crate::diagnostic::Result;
+use crate::event::state::RunState;
+use crate::report::screen::Screen;
+
+/// Drop a file, get validated artifacts: Lua workflows that run LLM agents in Docker sandboxes.
+#[derive(Debug, Parser)]
+#[command(name = "tidemill", version, disable_help_subcommand = true)]
+pub struct Cli {
+    /// The project's folder; by default the nearest one upwards with a tidemill.toml
+    #[arg(long, global = true, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands, in the order a user meets them.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a project: tidemill.toml, workflows/, images/, inbox/, outbox/
+    Init(init::Args),
+    /// Report every mistake in every script
+    Check(check::Args),
+    /// Run a workflow once, in the foreground
+    Run(run::Args),
+    /// Watch the drop folder and run what is dropped
+    Watch(watch::Args),
+    /// List runs
+    Runs(runs::Args),
+    /// Show one run: state, findings, artifacts, cost
+    Show(show::Args),
+    /// Show the events of one run
+    Logs(logs::Args),
+    /// Say what would happen to a path in the drop folder, and why
+    Explain(explain::Args),
+    /// Check Docker, models, disk and folders, and say what to do about what is wrong
+    Doctor(doctor::Args),
+    /// See the whole thing work: a year of readings, a scripted analyst, a real container
+    Demo(demo::Args),
+}
+
+/// What every command gets.
+#[derive(Debug)]
+pub struct Context {
+    /// `--project`
+    pub project: Option<PathBuf>,
+    /// Where to write.
+    pub screen: Screen,
+}
+
+impl Context {
+    /// Finds and opens the project.
+    pub fn project(&self) -> Result<Project> {
+        match &self.project {
+            Some(root) => Project::open(&std::path::absolute(root).unwrap_or_else(|_| root.clone())),
+            None => Project::find(&std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))),
+        }
+    }
+}
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0
+    Succeeded,
+    /// 1: an error.
+    Failed,
+    /// 2: wrong usage, or a mistake in a script or in tidemill.toml.
+    Usage,
+    /// 3: artifacts did not pass their checks.
+    Rejected,
+    /// 4: a guardrail stopped it.
+    Denied,
+    /// 5: a limit stopped it.
+    Exhausted,
+    /// 130: a person stopped it.
+    Cancelled,
+}
+
+impl Exit {
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Succeeded => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Rejected => 3,
+            Self::Denied => 4,
+            Self::Exhausted => 5,
+            Self::Cancelled => 130,
+        }
+    }
+
+    /// How a run's end state ends the process.
+    pub fn of(state: RunState) -> Self {
+        match state {
+            RunState::Succeeded => Self::Succeeded,
+            RunState::Rejected => Self::Rejected,
+            RunState::Denied => Self::Denied,
+            RunState::Exhausted => Self::Exhausted,
+            RunState::Cancelled => Self::Cancelled,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl Cli {
+    /// Carries the command out. What it has to say is on the screen when it returns, errors included.
+    pub async fn run(self) -> Exit {
+        let context = Context {
+            project: self.project,
+            screen: Screen::new(),
+        };
+        let done = match self.command {
+            Command::Init(args) => init::run(&context, args).await,
+            Command::Check(args) => check::run(&context, args).await,
+            Command::Run(args) => run::run(&context, args).await,
+            Command::Watch(args) => watch::run(&context, args).await,
+            Command::Runs(args) => runs::run(&context, args).await,
+            Command::Show(args) => show::run(&context, args).await,
+            Command::Logs(args) => logs::run(&context, args).await,
+            Command::Explain(args) => explain::run(&context, args).await,
+            Command::Doctor(args) => doctor::run(&context, args).await,
+            Command::Demo(args) => demo::run(&context, args).await,
+        };
+        done.unwrap_or_else(|diagnostic| {
+            context.screen.diagnostic(&diagnostic);
+            match diagnostic.code().split("::").next() {
+                Some("config" | "script" | "usage") => Exit::Usage,
+                _ => Exit::Failed,
+            }
+        })
+    }
+}

@@ -1,0 +1,13 @@
+//! `tidemill watch`
+
+use crate::cli::{Context, Exit};
+use crate::diagnostic::Result;
+
+/// Arguments of `tidemill watch`.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Carries it out.
+pub async fn run(_context: &Context, _args: Args) -> Result<Exit> {
+    Ok(Exit::Failed)
+}

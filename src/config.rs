@@ -1,0 +1,259 @@
+//! `tidemill.toml`: the project's folders, models, images and watch settings.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::diagnostic::{Diagnostic, Result, Source};
+use crate::event::usage::Price;
+use crate::workflow::units;
+
+/// The file that makes a folder a project.
+pub const FILE: &str = "tidemill.toml";
+
+/// A project: its root folder and its settings.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// The folder with `tidemill.toml`, absolute.
+    pub root: PathBuf,
+    /// What `tidemill.toml` says.
+    pub config: Config,
+}
+
+/// What `tidemill.toml` says. Every table may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// `[folders]`
+    pub folders: Folders,
+    /// `[watch]`
+    pub watch: Watch,
+    /// `[build]`
+    pub build: Build,
+    /// `[bases]`: image reference = root-relative bootstrap script, for bases that cannot be pulled.
+    pub bases: BTreeMap<String, String>,
+    /// `[models.NAME]`
+    pub models: BTreeMap<String, ModelConfig>,
+}
+
+/// Where things are, relative to the root.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Folders {
+    /// Scripts.
+    pub workflows: PathBuf,
+    /// Where files are dropped.
+    pub inbox: PathBuf,
+    /// Where artifacts are published.
+    pub outbox: PathBuf,
+    /// Where inputs go whose runs succeeded.
+    pub processed: PathBuf,
+    /// Where inputs go whose runs did not, with the reason beside them.
+    pub failed: PathBuf,
+}
+
+impl Default for Folders {
+    fn default() -> Self {
+        Self {
+            workflows: "workflows".into(),
+            inbox: "inbox".into(),
+            outbox: "outbox".into(),
+            processed: "processed".into(),
+            failed: "failed".into(),
+        }
+    }
+}
+
+/// How `tidemill watch` works.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Watch {
+    /// How long a file must be quiet before it counts as complete.
+    #[serde(deserialize_with = "duration")]
+    pub settle: Duration,
+    /// How often the whole inbox is scanned, whatever the file events say.
+    #[serde(deserialize_with = "duration")]
+    pub rescan: Duration,
+    /// Runs at once.
+    pub concurrency: usize,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            settle: Duration::from_secs(2),
+            rescan: Duration::from_secs(60),
+            concurrency: 2,
+        }
+    }
+}
+
+/// What reaches image builds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Build {
+    /// Network mode of build steps, e.g. `host`; the engine's default when absent.
+    pub network: Option<String>,
+    /// Certificates build steps trust: a path, or `host` for the machine's own bundle where it has one.
+    pub ca_bundle: Option<String>,
+    /// Build arguments for every build.
+    pub args: BTreeMap<String, String>,
+}
+
+/// One model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Which protocol it speaks.
+    pub provider: Provider,
+    /// The provider's name for it; the table's name when absent.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Where the server is, up to and with `/v1`; OpenAI's when absent.
+    #[serde(default)]
+    pub base_url: Option<String>,
+    /// The environment variable with the key. Servers that need none leave it out.
+    #[serde(default)]
+    pub api_key_env: Option<String>,
+    /// Root-relative Lua file of a scripted model.
+    #[serde(default)]
+    pub script: Option<String>,
+    /// Dollars per million tokens. Needed where a workflow has a dollar limit.
+    #[serde(default)]
+    pub price: Option<Price>,
+    /// Tokens it may write per answer.
+    #[serde(default)]
+    pub max_output_tokens: Option<u64>,
+}
+
+/// Which protocol a model speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provider {
+    /// OpenAI's Responses.
+    Openai,
+    /// Chat Completions, as OpenAI, Ollama, llama.cpp, vLLM and many others speak it.
+    OpenaiChat,
+    /// A Lua list or function of ours.
+    Scripted,
+}
+
+impl Project {
+    /// Finds the project `start` lies in: the nearest folder upwards with a `tidemill.toml`.
+    pub fn find(start: &Path) -> Result<Self> {
+        let start = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
+        let root = start
+            .ancestors()
+            .find(|folder| folder.join(FILE).is_file())
+            .ok_or_else(|| {
+                Diagnostic::new(
+                    "config::no_project",
+                    format!("no {FILE} in {} or above", start.display()),
+                )
+                .help("make a project with `tidemill init NAME`, or go to one; `--project DIR` names it")
+            })?;
+        Self::open(root)
+    }
+
+    /// Opens the project in `root`.
+    pub fn open(root: &Path) -> Result<Self> {
+        let path = root.join(FILE);
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Diagnostic::new("config::unreadable", format!("cannot read {}", path.display()))
+                .cause(error)
+                .help("a project is a folder with a tidemill.toml; make one with `tidemill init NAME`")
+        })?;
+        let config = Config::parse(&text)?;
+        Ok(Self {
+            root: root.to_owned(),
+            config,
+        })
+    }
+
+    /// Where the state lives: database, blobs, files of runs.
+    pub fn state(&self) -> PathBuf {
+        self.root.join(".tidemill")
+    }
+
+    /// Where files are dropped, absolute.
+    pub fn inbox(&self) -> PathBuf {
+        self.root.join(&self.config.folders.inbox)
+    }
+
+    /// Where artifacts are published, absolute.
+    pub fn outbox(&self) -> PathBuf {
+        self.root.join(&self.config.folders.outbox)
+    }
+}
+
+impl Config {
+    /// Reads the text of a `tidemill.toml`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let source = Source::new(FILE, text);
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            Diagnostic::new("config::invalid", format!("{FILE} is not valid"))
+                .label(&source, span, error.message().trim_end().replace('\n', "; "))
+                .help("docs/configuration.md lists every setting")
+        })?;
+        config.check(&source)?;
+        Ok(config)
+    }
+
+    /// What the types cannot say.
+    fn check(&self, source: &Source) -> Result<()> {
+        let wrong = |table: &str, message: String, help: &str| {
+            let start = source.text().find(table).unwrap_or(0);
+            let end = source.text()[start..]
+                .find('\n')
+                .map_or(source.text().len(), |length| start + length);
+            Err(Diagnostic::new("config::invalid", message)
+                .label(source, start..end, "here")
+                .help(help))
+        };
+        if self.watch.concurrency == 0 {
+            return wrong(
+                "concurrency",
+                "`concurrency` is 0, so nothing would ever run".into(),
+                "use 1 or more",
+            );
+        }
+        for (name, model) in &self.models {
+            let table = format!("[models.{name}");
+            let table = if source.text().contains(&table) {
+                table
+            } else {
+                format!("[models.\"{name}\"")
+            };
+            let scripted = model.provider == Provider::Scripted;
+            if scripted && model.script.is_none() {
+                let message = format!("scripted model `{name}` has no `script`");
+                return wrong(&table, message, "add `script = \"models/NAME.lua\"`");
+            }
+            if !scripted && model.script.is_some() {
+                let message = format!("model `{name}` has a `script`, and its provider is not `scripted`");
+                return wrong(
+                    &table,
+                    message,
+                    "take `script` out, or say `provider = \"scripted\"`",
+                );
+            }
+            if let Some(price) = model.price
+                && ![price.input, price.output, price.cached.unwrap_or(0.0)]
+                    .iter()
+                    .all(|dollars| *dollars >= 0.0)
+            {
+                let message = format!("model `{name}` has a price below zero");
+                return wrong(&table, message, "prices are dollars per million tokens");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    units::duration(&text).map_err(serde::de::Error::custom)
+}

@@ -1,0 +1,93 @@
+//! Names that are safe in paths, labels and logs: run ids and content hashes.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// A run's id: its start in UTC and four random characters, e.g. `20261130-231805-k3xq`.
+///
+/// It sorts by time, is short enough to type, and holds only `[0-9a-z-]`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(String);
+
+impl RunId {
+    /// A new id for a run queued at `now`.
+    pub fn new(now: Timestamp) -> Self {
+        /// Without vowels and look-alikes.
+        const ALPHABET: &[u8] = b"23456789bcdfghjkmnpqrstvwxz";
+        let tail: String = (0..4)
+            .map(|_| char::from(ALPHABET[fastrand::usize(..ALPHABET.len())]))
+            .collect();
+        Self(format!("{}-{tail}", now.strftime("%Y%m%d-%H%M%S")))
+    }
+
+    /// Takes an id that a person or the store wrote; `None` when it cannot be one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let fits = !text.is_empty()
+            && text.len() <= 40
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        fits.then(|| Self(text.to_owned()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// A SHA-256 of content, as 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Digest(String);
+
+impl Digest {
+    /// Hashes bytes at hand.
+    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+        let mut hasher = Hasher::default();
+        hasher.update(bytes.as_ref());
+        hasher.finish()
+    }
+
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The first 12 digits: enough for a tag or a table.
+    pub fn short(&self) -> &str {
+        &self.0[..12]
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Hashes content that comes in pieces.
+#[derive(Debug, Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Takes the next piece.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash of all pieces.
+    pub fn finish(self) -> Digest {
+        Digest(hex::encode(self.0.finalize()))
+    }
+}

@@ -1,0 +1,98 @@
+//! A file a run works on. Its name is bytes of someone else's choosing.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::id::Digest;
+
+/// One file of an input, as it was when the run was queued.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputFile {
+    /// Path as found, relative to the inbox (drop) or as given (manual), with its bytes kept.
+    pub path: RawPath,
+    /// Bytes.
+    pub size: u64,
+    /// Hash of its content.
+    pub digest: Digest,
+}
+
+/// A path as bytes, written as text when it is UTF-8 and as `hex:...` when it is not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RawPath(PathBuf);
+
+impl RawPath {
+    /// Keeps a path as it is.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The path.
+    pub fn as_path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    /// The last component; empty when there is none.
+    pub fn name(&self) -> &OsStr {
+        self.0.file_name().unwrap_or_default()
+    }
+
+    /// For people: control characters and broken UTF-8 escaped, never raw terminal bytes.
+    pub fn display(&self) -> String {
+        printable(self.0.as_os_str())
+    }
+
+    /// The storable form, which [`RawPath::decode`] takes back without loss.
+    pub fn encode(&self) -> String {
+        match self.0.to_str() {
+            Some(text) if !text.starts_with(HEX) => text.to_owned(),
+            _ => format!("{HEX}{}", hex::encode(self.0.as_os_str().as_bytes())),
+        }
+    }
+
+    /// Takes back what [`RawPath::encode`] made.
+    pub fn decode(text: &str) -> Self {
+        let bytes = text.strip_prefix(HEX).and_then(|digits| hex::decode(digits).ok());
+        Self(match bytes {
+            Some(bytes) => PathBuf::from(std::ffi::OsString::from_vec(bytes)),
+            None => PathBuf::from(text),
+        })
+    }
+}
+
+const HEX: &str = "hex:";
+
+impl Serialize for RawPath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.encode())
+    }
+}
+
+impl<'de> Deserialize<'de> for RawPath {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self::decode(&text))
+    }
+}
+
+/// A name made safe to print: control characters, format characters that reorder text, and bytes that are not
+/// UTF-8 are escaped.
+pub fn printable(name: &OsStr) -> String {
+    let mut shown = String::new();
+    for chunk in name.as_bytes().utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let reorders = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+            if character.is_control() || reorders {
+                shown.extend(character.escape_default());
+            } else {
+                shown.push(character);
+            }
+        }
+        for byte in chunk.invalid() {
+            shown.push_str("\\x");
+            shown.push_str(&hex::encode([*byte]));
+        }
+    }
+    shown
+}

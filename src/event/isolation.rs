@@ -1,0 +1,38 @@
+//! How isolated a sandbox is, as read back from the engine.
+
+use serde::{Deserialize, Serialize};
+
+/// Read back from a running container, never copied from what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// `docker` with the engine's version, e.g. `docker 20.10.24`.
+    pub engine: String,
+    /// The image's content digest.
+    pub image: String,
+    /// User and group commands run as, e.g. `1000:1000`.
+    pub user: String,
+    /// Network mode; `none` means no network.
+    pub network: String,
+    /// Whether the root file system is read-only.
+    pub read_only_root: bool,
+    /// Capabilities dropped; `ALL` is wanted.
+    pub capabilities_dropped: Vec<String>,
+    /// Capabilities added; none is wanted.
+    pub capabilities_added: Vec<String>,
+    /// Security options, e.g. `no-new-privileges`.
+    pub security_options: Vec<String>,
+    /// Whether it runs privileged.
+    pub privileged: bool,
+    /// Memory limit in bytes, swap included.
+    pub memory_bytes: u64,
+    /// Processor limit in billionths of a core.
+    pub nano_cpus: u64,
+    /// Process limit.
+    pub pids: u64,
+    /// What is mounted: `destination (type, ro|rw)`.
+    pub mounts: Vec<String>,
+    /// Whether an init reaps processes.
+    pub init: bool,
+    /// The low-level runtime, e.g. `runc`.
+    pub runtime: String,
+}

@@ -1,0 +1,4 @@
+//! Events as people and programs read them.
+
+pub mod progress;
+pub mod screen;

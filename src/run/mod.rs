@@ -1,0 +1,1 @@
+//! The conductor: prepare, loop, check, repair, publish.

@@ -1,0 +1,1 @@
+//! Sandboxes as hardened Docker containers, through bollard.

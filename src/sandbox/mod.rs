@@ -1,0 +1,230 @@
+//! The place where tools execute.
+//!
+//! [`Engine`] makes sandboxes, [`Sandbox`] is one of them. The loop stays on the host: nothing secret goes in, and
+//! what comes out is hostile until it has been checked.
+
+pub mod docker;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::RunId;
+use crate::event::isolation::Isolation;
+use crate::workflow::image::Image;
+use crate::workflow::limits::Limits;
+use crate::workflow::manifest::Access;
+use crate::workflow::path::WorkspacePath;
+use crate::workflow::view::Artifact;
+
+/// Makes images ready and sandboxes out of them.
+#[async_trait]
+pub trait Engine: Send + Sync + fmt::Debug {
+    /// Makes the image ready: finds, pulls or builds it, telling `progress` what takes long.
+    async fn prepare(&self, image: &Image, progress: &dyn Progress) -> Result<ReadyImage>;
+
+    /// Starts a sandbox for one run and reads its isolation back. Fails when it is weaker than asked for.
+    async fn start(&self, run: &RunId, image: &ReadyImage, limits: &Limits) -> Result<Arc<dyn Sandbox>>;
+
+    /// Removes what dead processes of ours left behind; says how many things that were. What belongs to a live
+    /// process is not touched.
+    async fn sweep(&self) -> Result<usize>;
+}
+
+/// An image on the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadyImage {
+    /// As declared.
+    pub reference: String,
+    /// The engine's content digest (`sha256:...`): what containers are made from.
+    pub digest: String,
+    /// What its base was replaced with, when that could not be pulled.
+    pub substituted_base: Option<String>,
+    /// Whether this call built or pulled it.
+    pub fresh: bool,
+}
+
+/// One running sandbox.
+#[async_trait]
+pub trait Sandbox: Send + Sync + fmt::Debug {
+    /// The engine's id.
+    fn id(&self) -> &str;
+
+    /// How isolated it is, as read back at start.
+    fn isolation(&self) -> &Isolation;
+
+    /// Places files in the workspace, as one streamed archive. Folders above them are made; a read-only file cannot
+    /// be changed, renamed or removed by commands.
+    async fn put(&self, files: Vec<Placement>) -> Result<Placed, SandboxError>;
+
+    /// Runs a command as the agent's user in `/workspace`. When it ends, by itself or by its timeout, no process
+    /// it started is left.
+    async fn exec(&self, command: &Command) -> Result<Executed, SandboxError>;
+
+    /// Reads at most `limit` bytes of a regular file, as the agent could.
+    async fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError>;
+
+    /// Takes the files at `paths` out into the host folder `into`, under the same relative paths. Missing files are
+    /// not an error; what is not a regular file inside the workspace, or too big, is refused by name.
+    async fn collect(
+        &self,
+        paths: &[WorkspacePath],
+        caps: &Caps,
+        into: &Path,
+    ) -> Result<Collected, SandboxError>;
+
+    /// Removes it and everything that belongs to it. A second call does nothing.
+    async fn remove(&self) -> Result<()>;
+}
+
+/// A file to be placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Where.
+    pub path: WorkspacePath,
+    /// Its content.
+    pub body: Body,
+    /// What commands may do with it.
+    pub access: Access,
+}
+
+/// Content of a file to be placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// At hand.
+    Bytes(Bytes),
+    /// A regular file on the host, streamed.
+    File(PathBuf),
+}
+
+/// What was placed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Placed {
+    /// Files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A command for the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Program and arguments, e.g. `["sh", "-c", "..."]`.
+    pub argv: Vec<String>,
+    /// Killed after this.
+    pub timeout: Duration,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Executed {
+    /// Its exit code; `None` when it was killed by its timeout. 128 + n for signal n.
+    pub exit: Option<i64>,
+    /// Whether the timeout killed it.
+    pub timed_out: bool,
+    /// Head and tail of what it printed, both streams in the order they came.
+    pub output: Output,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What a command printed: head and tail at hand, the whole in a file.
+#[derive(Debug)]
+pub struct Output {
+    /// The first bytes.
+    pub head: Vec<u8>,
+    /// The last bytes, when it printed more than fits in the head.
+    pub tail: Vec<u8>,
+    /// Bytes printed in all.
+    pub total: u64,
+    /// Lines printed in all.
+    pub lines: u64,
+    /// The whole (up to [`Output::KEPT`] bytes) in a file that goes away with this value, when head and tail are
+    /// not the whole.
+    pub whole: Option<tempfile::NamedTempFile>,
+}
+
+impl Output {
+    /// Head and tail each: together about 4,000 tokens, enough for a traceback at either end.
+    pub const PART: usize = 8 * 1024;
+    /// Bytes kept of the whole: a program that prints without end must not fill the disk.
+    pub const KEPT: u64 = 64 * 1024 * 1024;
+
+    /// Bytes between head and tail that are not shown.
+    pub fn hidden(&self) -> u64 {
+        self.total
+            .saturating_sub((self.head.len() + self.tail.len()) as u64)
+    }
+}
+
+/// How much may come out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// Bytes of one file.
+    pub file: u64,
+    /// Bytes of all files together.
+    pub total: u64,
+    /// Entries looked at in the folders the outputs are in.
+    pub entries: u64,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self {
+            file: 256 << 20,
+            total: 1 << 30,
+            entries: 10_000,
+        }
+    }
+}
+
+/// What came out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Regular files, hashed while written, in path order.
+    pub artifacts: Vec<Artifact>,
+    /// What was asked for and refused: the path, and a sentence why (a link, a device, too big, too many entries).
+    pub refused: Vec<(WorkspacePath, String)>,
+}
+
+/// What can go wrong in a running sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The container no longer exists or no longer runs: removed or killed from outside, or out of memory.
+    #[error("the sandbox is gone: {0}")]
+    Gone(String),
+    /// The path is not there.
+    #[error("`{0}` does not exist")]
+    NotFound(WorkspacePath),
+    /// The path is there, and it is not something that is read or written through.
+    #[error("`{0}` {1}")]
+    Refused(WorkspacePath, String),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] Diagnostic),
+}
+
+/// Told what takes long: what, how far, and for how long.
+pub trait Progress: Send + Sync {
+    /// A step begins, e.g. `building images/python-data`.
+    fn begin(&self, step: &str);
+    /// The step is at this point, e.g. `step 3 of 5: RUN pip install`.
+    fn at(&self, detail: &str);
+    /// The step ended well.
+    fn end(&self, outcome: &str);
+}
+
+/// For callers nobody watches.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _: &str) {}
+    fn at(&self, _: &str) {}
+    fn end(&self, _: &str) {}
+}

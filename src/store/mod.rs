@@ -1,0 +1,1 @@
+//! What must not be forgotten: the ledger of inputs, the runs, their events, and blobs.

@@ -1,0 +1,58 @@
+//! What a script declares, as plain types: no Lua, no files read, nothing running.
+
+pub mod agent;
+pub mod expectation;
+pub mod guardrail;
+pub mod image;
+pub mod limits;
+pub mod manifest;
+pub mod path;
+pub mod trigger;
+pub mod units;
+pub mod view;
+
+use crate::event::id::Digest;
+use crate::workflow::agent::{Agent, Prompt, Repair};
+use crate::workflow::expectation::Output;
+use crate::workflow::guardrail::Guardrail;
+use crate::workflow::image::Image;
+use crate::workflow::limits::Limits;
+use crate::workflow::manifest::Entry;
+use crate::workflow::trigger::Drop;
+
+/// What one Lua script declares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workflow {
+    /// Its name: `[a-z0-9][a-z0-9_-]*`, unique in the project, used in paths and on the command line.
+    pub name: String,
+    /// One line for lists; may be empty.
+    pub description: String,
+    /// Root-relative path of the script, e.g. `workflows/energy.lua`.
+    pub file: String,
+    /// Hash of the script and every file it required or read at load: a run is pinned to it.
+    pub digest: Digest,
+    /// What starts it besides `tidemill run`.
+    pub triggers: Vec<Drop>,
+    /// Where its commands run.
+    pub image: Image,
+    /// What is placed in `/workspace` before the agent starts, in path order.
+    pub manifest: Vec<Entry>,
+    /// Who does the work.
+    pub agent: Agent,
+    /// What the agent is asked.
+    pub prompt: Prompt,
+    /// What it may use.
+    pub limits: Limits,
+    /// What is checked before something happens, in order.
+    pub guardrails: Vec<Guardrail>,
+    /// What must come out, in path order.
+    pub outputs: Vec<Output>,
+    /// The check across files, when there is one.
+    pub validate: Option<Hook>,
+    /// What happens when a check fails.
+    pub repair: Repair,
+}
+
+/// A Lua function of the script, by its place in the script's table of hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hook(pub usize);

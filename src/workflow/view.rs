@@ -1,0 +1,52 @@
+//! What a hook may know of its run.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use crate::event::id::{Digest, RunId};
+use crate::event::input::RawPath;
+use crate::workflow::path::WorkspacePath;
+
+/// The run as a hook sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunView {
+    /// The run's id.
+    pub id: RunId,
+    /// The workflow's name.
+    pub workflow: String,
+    /// `drop` or `manual`.
+    pub trigger: String,
+    /// When it was queued.
+    pub queued_at: Timestamp,
+    /// 0, then one more for each repair.
+    pub attempt: u32,
+    /// What it works on: for now none or one file, several with `tidemill run WORKFLOW A B`.
+    pub inputs: Vec<Snapshot>,
+}
+
+/// An input file as the run keeps it: nobody changes it while the run works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The path it had: bytes of someone else's choosing, data and never a name of ours.
+    pub path: RawPath,
+    /// Where the run's own copy stands on the host.
+    pub file: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// Hash of its content.
+    pub digest: Digest,
+}
+
+/// A declared output, taken out of the sandbox into a folder of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its path in the workspace.
+    pub path: WorkspacePath,
+    /// Where it stands on the host.
+    pub file: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// Hash of its content.
+    pub digest: Digest,
+}

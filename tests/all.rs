@@ -1,0 +1,33 @@
+//! The integration tests: one binary, one file per scene of the story.
+
+mod architecture;
+mod artifact;
+mod cli;
+mod diagnostics;
+mod docs;
+mod drop_folder;
+mod expect;
+mod guard;
+mod model;
+mod sandbox;
+mod script;
+mod store;
+mod story;
+mod support;
+
+/// A file that is not named above would never run.
+#[test]
+fn no_file_is_forgotten() {
+    let this = include_str!("all.rs");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    for entry in std::fs::read_dir(folder).expect("tests/ is readable") {
+        let name = entry.expect("an entry").file_name();
+        let Some(stem) = name.to_str().and_then(|name| name.strip_suffix(".rs")) else {
+            continue;
+        };
+        assert!(
+            stem == "all" || this.contains(&format!("mod {stem};")),
+            "tests/{stem}.rs is not in all.rs"
+        );
+    }
+}

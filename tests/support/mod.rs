@@ -1,0 +1,6 @@
+//! What the scenes' tests share.
+
+pub mod clock;
+pub mod engine;
+pub mod project;
+pub mod wire;
