@@ -8,8 +8,9 @@ mod column;
 mod database;
 mod error;
 mod fold;
-pub mod ledger;
+mod ledger;
 mod log;
+mod queue;
 mod run;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use sqlx::sqlite::SqlitePool;
 use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::Blobs;
+pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 
 use crate::clock::{Clock, SystemClock};
