@@ -127,7 +127,8 @@ const UNSEEN: Fingerprint = Fingerprint {
     device: 0,
 };
 
-fn root(inbox: &Path) -> Root {
+/// The inbox itself.
+pub fn root(inbox: &Path) -> Root {
     match fs::metadata(inbox) {
         Ok(metadata) if metadata.is_dir() => Root::Present {
             inode: metadata.ino(),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use notify::event::{AccessKind, CreateKind, ModifyKind};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
@@ -80,13 +81,21 @@ impl Watch {
 impl Dirty {
     /// Runs on notify's own thread, which drops events when it is kept waiting: it only sets flags.
     fn mark(&self, event: &notify::Result<notify::Event>) {
-        match event {
-            // Reading is no change; a scan of ours reads.
-            Ok(event) if matches!(event.kind, EventKind::Access(notify::event::AccessKind::Open(_))) => {
-                return;
+        let folders = match event {
+            // Reading is no change, and a scan of ours reads.
+            Ok(event) if matches!(event.kind, EventKind::Access(AccessKind::Open(_))) => return,
+            // A folder that came may hold folders that came before it was watched.
+            Ok(event) => {
+                event.need_rescan()
+                    || matches!(
+                        event.kind,
+                        EventKind::Create(CreateKind::Folder) | EventKind::Modify(ModifyKind::Name(_))
+                    )
             }
-            Ok(event) if !event.need_rescan() => {}
-            _ => self.folders.store(true, Ordering::Relaxed),
+            Err(_) => true,
+        };
+        if folders {
+            self.folders.store(true, Ordering::Relaxed);
         }
         self.notify.notify_one();
     }
