@@ -8,7 +8,7 @@ mod column;
 mod database;
 mod error;
 mod fold;
-mod ledger;
+pub mod ledger;
 mod log;
 mod queue;
 mod run;
