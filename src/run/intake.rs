@@ -137,6 +137,11 @@ impl Daemon {
         intake.and(work)
     }
 
+    /// Whether a daemon watches this project now.
+    pub fn watches(project: &Project) -> bool {
+        Lock::is_held(&project.state())
+    }
+
     async fn take_in(
         desk: &mut Desk,
         watch: &mut Watch,
@@ -166,7 +171,7 @@ impl Daemon {
                 .due()
                 .map_or(period, |due| due.saturating_sub(now))
                 .min(period);
-            let breath = Self::GATHER.max((now - before) * Self::BREATHS);
+            let breath = Self::GATHER.max(now.saturating_sub(before) * Self::BREATHS);
             tokio::select! {
                 () = stop.finishing() => {}
                 () = clock.sleep(due) => {}

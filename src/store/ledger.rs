@@ -226,15 +226,12 @@ impl Store {
             .transpose()
     }
 
-    /// Where the file of a claimed input stands, absolute: what its runs read.
-    ///
-    /// Errors: `store::unknown_input` when there is no such input or it was not claimed.
-    pub async fn claimed_file(&self, input: InputId) -> Result<PathBuf> {
-        let claimed = self.input(input).await?.and_then(|row| row.claimed_path);
-        claimed.map(|path| self.folder().join(path)).ok_or_else(|| {
-            Diagnostic::new("store::unknown_input", format!("input {input} was not claimed"))
-                .help("`tidemill explain PATH` shows its history")
-        })
+    /// Where the file of a claimed input stands, absolute: what its runs read. `None` when it was not claimed.
+    pub async fn claimed(&self, input: InputId) -> Result<Option<PathBuf>> {
+        let row = self.input(input).await?;
+        Ok(row
+            .and_then(|row| row.claimed_path)
+            .map(|path| self.folder().join(path)))
     }
 
     /// Inputs in one of `states`, oldest first.

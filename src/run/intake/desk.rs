@@ -214,7 +214,9 @@ impl Desk {
             }
         }
         self.store.claim(&claims).await?;
-        notices.into_iter().for_each(|notice| self.tell.say(notice));
+        for notice in notices {
+            self.tell.say(notice);
+        }
         Ok(claims.iter().map(|claim| claim.runs.len()).sum())
     }
 

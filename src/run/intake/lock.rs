@@ -53,4 +53,11 @@ impl Lock {
         writeln!(file, "{}", std::process::id()).map_err(failed)?;
         Ok(Self { _file: file })
     }
+
+    /// Whether a daemon watches the project with that state folder.
+    pub(super) fn is_held(state: &Path) -> bool {
+        // Taken for a moment only; nothing is made where nothing is.
+        File::open(state.join(Self::FILE))
+            .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
+    }
 }

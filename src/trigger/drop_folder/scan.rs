@@ -97,13 +97,44 @@ pub fn scan(inbox: &Path) -> Scan {
     scan
 }
 
-/// What one path in the inbox is; `None` when nothing stands there.
-pub fn look_at(inbox: &Path, path: &RawPath) -> Option<Sight> {
-    match fs::symlink_metadata(inbox.join(path.as_path())) {
-        Ok(metadata) => Some(sight(path, &metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => Some(Sight::Unreadable(error.raw_os_error().unwrap_or_default())),
+/// What a scan makes of one path: the path itself, or the folder above it that is not looked into.
+///
+/// `None` when nothing stands there.
+pub fn look_at(inbox: &Path, path: &RawPath) -> Option<Found> {
+    let mut above: Vec<&Path> = path.as_path().ancestors().skip(1).collect();
+    above.pop();
+    for folder in above.into_iter().rev() {
+        let folder = RawPath::new(folder);
+        match fs::symlink_metadata(inbox.join(folder.as_path())) {
+            Ok(metadata) if metadata.is_dir() => {
+                if let Some(rule) = names::ignored_folder(folder.name()) {
+                    return Some(Found {
+                        path: folder,
+                        sight: Sight::Ignored(rule),
+                        fingerprint: steady(&metadata),
+                    });
+                }
+            }
+            other => return found(folder, other),
+        }
     }
+    found(path.clone(), fs::symlink_metadata(inbox.join(path.as_path())))
+}
+
+fn found(path: RawPath, metadata: io::Result<Metadata>) -> Option<Found> {
+    let (sight, fingerprint) = match metadata {
+        Ok(metadata) => (sight(&path, &metadata), fingerprint(&metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => (
+            Sight::Unreadable(error.raw_os_error().unwrap_or_default()),
+            UNSEEN,
+        ),
+    };
+    Some(Found {
+        path,
+        sight,
+        fingerprint,
+    })
 }
 
 /// The version of a file.

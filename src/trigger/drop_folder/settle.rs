@@ -195,7 +195,7 @@ impl Settling {
 }
 
 /// The state that follows from what it is and how it is called; `None` for a file that some workflow is for.
-fn judge(found: &Found, routes: &Routes) -> Option<(InputState, Option<String>)> {
+pub fn judge(found: &Found, routes: &Routes) -> Option<(InputState, Option<String>)> {
     let ignored = |reason: String| Some((InputState::Ignored, Some(reason)));
     match found.sight {
         Sight::Ignored(rule) => ignored(format!("{} (rule `{}`)", rule.what, rule.name)),
