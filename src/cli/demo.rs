@@ -1,5 +1,7 @@
 //! `tidemill demo`
 
+pub mod readings;
+
 use crate::cli::{Context, Exit};
 use crate::diagnostic::Result;
 
