@@ -133,7 +133,8 @@ fn stamp(hour: usize) -> String {
     time(hour).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-fn time(hour: usize) -> DateTime {
+/// The local time of an hour counted from the start of the year.
+pub fn time(hour: usize) -> DateTime {
     let hours = i64::try_from(hour).unwrap_or_default();
     date(2025, 1, 1)
         .at(0, 0, 0, 0)
