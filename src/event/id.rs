@@ -59,6 +59,12 @@ impl Digest {
         hasher.finish()
     }
 
+    /// Takes digits that the store or a person wrote; `None` when they are no hash.
+    pub fn parse(text: &str) -> Option<Self> {
+        let fits = text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        fits.then(|| Self(text.to_owned()))
+    }
+
     /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0

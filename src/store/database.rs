@@ -1,0 +1,109 @@
+//! Opening the database: settings, versions, and what is refused.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+
+use crate::diagnostic::{Diagnostic, Result};
+use crate::store::error::{explain, is_busy};
+
+/// The schema's versions, oldest first. A released one never changes; a change is a new one.
+const VERSIONS: [&str; 1] = [include_str!("schema/1.sql")];
+
+/// A writer waits this long for another process's transaction; ours take milliseconds.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Lists and logs are read beside each other; more connections only cost memory.
+const READERS: u32 = 4;
+
+/// Opens `file`, makes it when it is missing and brings it to the newest version.
+///
+/// Gives the one connection that writes and a pool for reading.
+pub(super) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> {
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .journal_mode(SqliteJournalMode::Wal)
+        // A run row that was reported must be there after a power cut.
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY)
+        .foreign_keys(true)
+        .disable_statement_logging();
+    let act = format!("open {}", file.display());
+    let mut writer = connect(&options.clone().create_if_missing(true))
+        .await
+        .map_err(|error| explain(&act, error))?;
+    migrate(&mut writer, file).await?;
+    let readers = SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .test_before_acquire(false)
+        .connect_lazy_with(options.pragma("query_only", "ON"));
+    Ok((writer, readers))
+}
+
+/// Two processes that open a new database at once get in each other's way while one turns the journal to WAL; SQLite
+/// does not wait there, so this does.
+async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
+    const TRIES: u32 = 100;
+    const PAUSE: Duration = Duration::from_millis(20);
+    let mut tries = 1;
+    loop {
+        match options.connect().await {
+            Err(error) if is_busy(&error) && tries < TRIES => tries += 1,
+            done => return done,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn migrate(writer: &mut SqliteConnection, file: &Path) -> Result<()> {
+    let shown = file.display();
+    let failed = |error| explain(&format!("prepare {shown}"), error);
+    let newest = i64::try_from(VERSIONS.len()).unwrap_or(i64::MAX);
+    if version(writer).await.map_err(failed)? == newest {
+        return Ok(());
+    }
+    let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+    // Asked again inside: another process may have done it in between.
+    let found = version(&mut transaction).await.map_err(failed)?;
+    if found > newest || found < 0 {
+        return Err(Diagnostic::new(
+            "store::newer",
+            format!("{shown} was written by a newer tidemill (format {found}, this one knows {newest})"),
+        )
+        .help("use that version here, or move the folder .tidemill away to start with an empty history"));
+    }
+    if found == 0 && tables(&mut transaction).await.map_err(failed)? > 0 {
+        return Err(
+            Diagnostic::new("store::foreign", format!("{shown} is not a database of tidemill"))
+                .help("it was left as it is; move it away and start again"),
+        );
+    }
+    for statements in VERSIONS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+        sqlx::raw_sql(*statements)
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed)?;
+    }
+    // A pragma takes no parameters.
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!("PRAGMA user_version = {newest}")))
+        .execute(&mut *transaction)
+        .await
+        .map_err(failed)?;
+    transaction.commit().await.map_err(failed)
+}
+
+async fn version(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar("PRAGMA user_version")
+        .fetch_one(connection)
+        .await
+}
+
+async fn tables(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
+        .fetch_one(connection)
+        .await
+}

@@ -1,0 +1,211 @@
+//! The row of a run: what lists and the queue need without reading its log.
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use crate::diagnostic::{Diagnostic, Report, Result, nearest};
+use crate::event::id::{Digest, RunId};
+use crate::event::input::InputFile;
+use crate::event::state::RunState;
+use crate::event::usage::{Cost, Usage};
+use crate::store::Store;
+use crate::store::column::{digest, instant, json, moment};
+use crate::store::error::{explain, unreadable};
+use crate::store::ledger::InputId;
+
+/// A run to be queued.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRun {
+    /// Its id.
+    pub id: RunId,
+    /// The workflow's name.
+    pub workflow: String,
+    /// `drop` or `manual`.
+    pub trigger: String,
+    /// What it works on.
+    pub inputs: Vec<InputFile>,
+    /// The bundle of scripts it is pinned to: a blob of the store.
+    pub script: Digest,
+    /// Name of the model.
+    pub model: String,
+    /// The ledger's row, when a file was dropped.
+    pub input: Option<InputId>,
+    /// Now.
+    pub at: Timestamp,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    /// Its id.
+    pub id: RunId,
+    /// The workflow's name.
+    pub workflow: String,
+    /// `drop` or `manual`.
+    pub trigger: String,
+    /// Where it stands.
+    pub state: RunState,
+    /// Name of the model.
+    pub model: String,
+    /// The bundle of scripts it is pinned to: a blob of the store.
+    pub script: Digest,
+    /// What it works on.
+    pub inputs: Vec<InputFile>,
+    /// The ledger's row, when a file was dropped.
+    pub input: Option<InputId>,
+    /// When it was queued.
+    pub queued_at: Timestamp,
+    /// When its last attempt began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Answers of the model so far.
+    pub turns: u32,
+    /// Tokens so far.
+    pub usage: Usage,
+    /// What they cost, when every price is known.
+    pub cost: Option<Cost>,
+    /// Root-relative folder in the outbox, when it published.
+    pub published: Option<String>,
+    /// Why it ended, for every end but success.
+    pub report: Option<Report>,
+    /// How often the queue started it.
+    pub attempts: u32,
+}
+
+/// Which runs a list shows. Nothing set: all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Of this workflow.
+    pub workflow: Option<String>,
+    /// In this state.
+    pub state: Option<RunState>,
+    /// So many at most, the newest.
+    pub limit: Option<u32>,
+}
+
+impl Store {
+    /// The run of that id.
+    pub async fn run(&self, id: &RunId) -> Result<Option<RunRow>> {
+        sqlx::query("SELECT * FROM runs WHERE id = ?1")
+            .bind(id.as_str())
+            .fetch_optional(&self.0.readers)
+            .await
+            .map_err(|error| explain("read a run", error))?
+            .map(|row| decode(&row))
+            .transpose()
+    }
+
+    /// The runs that fit, newest first.
+    pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        sqlx::query(
+            "SELECT * FROM runs WHERE (?1 IS NULL OR workflow = ?1) AND (?2 IS NULL OR state = ?2)
+             ORDER BY number DESC LIMIT ?3",
+        )
+        .bind(filter.workflow.as_deref())
+        .bind(filter.state.map(RunState::as_str))
+        .bind(filter.limit.map_or(-1, i64::from))
+        .fetch_all(&self.0.readers)
+        .await
+        .map_err(|error| explain("list runs", error))?
+        .iter()
+        .map(decode)
+        .collect()
+    }
+
+    /// The runs of an input, oldest first.
+    pub async fn runs_of(&self, input: InputId) -> Result<Vec<RunRow>> {
+        sqlx::query("SELECT * FROM runs WHERE input = ?1 ORDER BY number")
+            .bind(input)
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("list runs", error))?
+            .iter()
+            .map(decode)
+            .collect()
+    }
+
+    /// The run a person means: its id, or the beginning or the end of it, as long as only one run fits.
+    ///
+    /// Errors: `usage::unknown_run`, `usage::ambiguous_run`.
+    pub async fn resolve(&self, text: &str) -> Result<RunRow> {
+        /// More than these are never shown; a suggestion from far back is no help.
+        const RECENT: u32 = 1000;
+        if let Some(id) = RunId::parse(text) {
+            if let Some(row) = self.run(&id).await? {
+                return Ok(row);
+            }
+            // An id holds no pattern characters, see `RunId::parse`.
+            let found = sqlx::query(
+                "SELECT * FROM runs WHERE id LIKE ?1 || '%' OR id LIKE '%' || ?1 ORDER BY number DESC LIMIT 4",
+            )
+            .bind(id.as_str())
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("look for a run", error))?;
+            match found.as_slice() {
+                [] => {}
+                [only] => return decode(only),
+                several => {
+                    let ids: Vec<String> = several.iter().map(id_of).collect::<Result<_>>()?;
+                    return Err(Diagnostic::new(
+                        "usage::ambiguous_run",
+                        format!("several runs fit `{text}`"),
+                    )
+                    .help(format!("write more of the id: {}", ids.join(", "))));
+                }
+            }
+        }
+        let recent: Vec<String> = sqlx::query_scalar("SELECT id FROM runs ORDER BY number DESC LIMIT ?1")
+            .bind(RECENT)
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("look for a run", error))?;
+        let help = match nearest(text, recent.iter().map(String::as_str)) {
+            _ if recent.is_empty() => {
+                "there is no run yet; `tidemill run WORKFLOW FILE` makes one".to_owned()
+            }
+            Some(near) => format!("did you mean `{near}`? `tidemill runs` lists all"),
+            None => "`tidemill runs` lists all".to_owned(),
+        };
+        let shown = crate::event::input::printable(text.as_ref());
+        Err(Diagnostic::new("usage::unknown_run", format!("no run fits `{shown}`")).help(help))
+    }
+}
+
+fn id_of(row: &SqliteRow) -> Result<String> {
+    row.try_get("id").map_err(|error| explain("read a run", error))
+}
+
+/// A row of the table as a [`RunRow`].
+pub(super) fn decode(row: &SqliteRow) -> Result<RunRow> {
+    let failed = |error| explain("read a run", error);
+    let state: String = row.try_get("state").map_err(failed)?;
+    Ok(RunRow {
+        id: RunId::parse(&id_of(row)?).ok_or_else(|| unreadable("a run's id"))?,
+        workflow: row.try_get("workflow").map_err(failed)?,
+        trigger: row.try_get("trigger").map_err(failed)?,
+        state: RunState::parse(&state).ok_or_else(|| unreadable("a run's state"))?,
+        model: row.try_get("model").map_err(failed)?,
+        script: digest(row, "script")?,
+        inputs: json(row.try_get("inputs").map_err(failed)?, "a run's inputs")?,
+        input: row.try_get("input").map_err(failed)?,
+        queued_at: instant(row, "queued_at")?,
+        started_at: moment(row, "started_at")?,
+        ended_at: moment(row, "ended_at")?,
+        turns: row.try_get("turns").map_err(failed)?,
+        usage: json(row.try_get("usage").map_err(failed)?, "a run's usage")?,
+        cost: row
+            .try_get::<Option<f64>, _>("cost_usd")
+            .map_err(failed)?
+            .map(Cost::from_usd),
+        published: row.try_get("published").map_err(failed)?,
+        report: row
+            .try_get::<Option<&str>, _>("report")
+            .map_err(failed)?
+            .map(|text| json(text, "a run's report"))
+            .transpose()?,
+        attempts: row.try_get("attempts").map_err(failed)?,
+    })
+}
