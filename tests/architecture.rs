@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 const SHARED: [&str; 5] = ["workflow", "event", "diagnostic", "clock", "config"];
 
 /// The scenes. They do not import each other: `run` hands values along.
-const SCENES: [&str; 9] = [
-    "script", "trigger", "store", "sandbox", "agent", "model", "guard", "expect", "artifact",
-];
+const SCENES: [&str; 9] =
+    ["script", "trigger", "store", "sandbox", "agent", "model", "guard", "expect", "artifact"];
 
 /// What a scene may import besides: `script` implements the traits of others, so that no scene knows Lua.
 const BESIDES: [(&str, &str); 3] = [("script", "guard"), ("script", "expect"), ("script", "model")];
@@ -63,10 +62,7 @@ fn sources() -> Vec<File> {
 
 /// The code without comments; a `//` in a string cuts the rest of its line, which no fence needs.
 fn code(text: &str) -> String {
-    text.lines()
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect::<Vec<_>>()
-        .join("\n")
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
 /// The words that follow `start` in `code`, groups in braces included: `crate::{guard, event::id}` gives both.
@@ -104,10 +100,7 @@ fn heads(group: &str) -> Vec<String> {
 }
 
 fn head(text: &str) -> Option<String> {
-    let word: String = text
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect();
+    let word: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     (!word.is_empty()).then_some(word)
 }
 
@@ -133,11 +126,8 @@ fn scenes_do_not_import_each_other() {
 
 #[test]
 fn every_module_has_its_place() {
-    let placed: BTreeSet<&str> = SCENES
-        .into_iter()
-        .chain(SHARED)
-        .chain(["run", "cli", "report", "lib", "main"])
-        .collect();
+    let placed: BTreeSet<&str> =
+        SCENES.into_iter().chain(SHARED).chain(["run", "cli", "report", "lib", "main"]).collect();
     for file in sources() {
         assert!(
             placed.contains(file.part.as_str()),
@@ -170,16 +160,8 @@ fn a_crate_that_belongs_to_one_scene_is_used_there_only() {
 fn files_are_short() {
     for file in sources() {
         let lines = file.text.lines().count();
-        let longest = if file.part == "main" {
-            LONGEST_MAIN
-        } else {
-            LONGEST_FILE
-        };
-        assert!(
-            lines <= longest,
-            "src/{} has {lines} lines; at most {longest}",
-            file.path.display()
-        );
+        let longest = if file.part == "main" { LONGEST_MAIN } else { LONGEST_FILE };
+        assert!(lines <= longest, "src/{} has {lines} lines; at most {longest}", file.path.display());
     }
 }
 
@@ -196,10 +178,8 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn the_reader_of_imports_sees_through_groups() {
-    let seen = after(
-        "use crate::guard::Guard;\nuse crate::{event::{id, input}, model::Item, store};",
-        "crate::",
-    );
+    let seen =
+        after("use crate::guard::Guard;\nuse crate::{event::{id, input}, model::Item, store};", "crate::");
     let words: Vec<&str> = seen.iter().map(String::as_str).collect();
     assert_eq!(words, ["event", "guard", "model", "store"]);
 }

@@ -42,9 +42,7 @@ fn help_names_every_command_and_succeeds() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let help = tidemill(folder.path(), &["--help"]);
     assert_eq!(help.code, Some(0));
-    for command in [
-        "init", "check", "run", "watch", "runs", "show", "logs", "explain", "doctor", "demo",
-    ] {
+    for command in ["init", "check", "run", "watch", "runs", "show", "logs", "explain", "doctor", "demo"] {
         let line = format!("\n  {command} ");
         assert!(help.out.contains(&line), "{command} is missing in\n{}", help.out);
     }
@@ -66,11 +64,7 @@ fn without_a_project_the_way_to_one_is_shown() {
     for args in [&["check"][..], &["runs"], &["run", "hello"], &["demo"]] {
         let ended = tidemill(folder.path(), args);
         assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
-        assert!(
-            ended.err.contains("config::no_project"),
-            "{args:?}: {}",
-            ended.err
-        );
+        assert!(ended.err.contains("config::no_project"), "{args:?}: {}", ended.err);
         assert!(ended.err.contains("tidemill init"), "{args:?}: {}", ended.err);
     }
 }
@@ -81,11 +75,7 @@ fn a_broken_tidemill_toml_is_2_and_underlined() {
     fs::write(folder.path().join("tidemill.toml"), "[watch]\nsetle = \"1s\"\n").expect("writable");
     let ended = tidemill(folder.path(), &["check"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert!(
-        ended.err.contains("setle") && ended.err.contains("tidemill.toml:2"),
-        "{}",
-        ended.err
-    );
+    assert!(ended.err.contains("setle") && ended.err.contains("tidemill.toml:2"), "{}", ended.err);
 }
 
 #[test]
@@ -115,10 +105,7 @@ fn a_mistake_in_a_script_is_2_and_named_with_its_line() {
     let ended = tidemill(folder.path(), &["check"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
     let told = ended.out + &ended.err;
-    assert!(
-        told.contains("promtp") && told.contains("did you mean `prompt`"),
-        "{told}"
-    );
+    assert!(told.contains("promtp") && told.contains("did you mean `prompt`"), "{told}");
     assert!(told.contains("workflows/hello.lua:"), "{told}");
 }
 
@@ -144,11 +131,7 @@ fn an_unknown_run_is_a_clear_error() {
     for args in [["show", "20990101-000000-zzzz"], ["logs", "20990101-000000-zzzz"]] {
         let ended = tidemill(folder.path(), &args);
         assert!(matches!(ended.code, Some(1 | 2)), "{args:?}: {ended:?}");
-        assert!(
-            ended.err.contains("20990101-000000-zzzz"),
-            "{args:?}: {}",
-            ended.err
-        );
+        assert!(ended.err.contains("20990101-000000-zzzz"), "{args:?}: {}", ended.err);
     }
 }
 
@@ -159,9 +142,5 @@ fn explain_says_what_would_happen_to_a_path() {
     assert_eq!(taken.code, Some(0), "{taken:?}");
     assert!(taken.out.contains("hello"), "{}", taken.out);
     let ignored = tidemill(folder.path(), &["explain", "inbox/hello/a.pdf"]);
-    assert!(
-        ignored.out.contains("hello/*.txt"),
-        "the glob that misses is not named: {}",
-        ignored.out
-    );
+    assert!(ignored.out.contains("hello/*.txt"), "the glob that misses is not named: {}", ignored.out);
 }

@@ -12,9 +12,8 @@ fn root() -> &'static Path {
 
 /// Every page a reader is sent to.
 fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
-        .map(|name| root().join(name))
-        .into();
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|name| root().join(name)).into();
     for entry in fs::read_dir(root().join("docs")).expect("docs/ is readable") {
         let path = entry.expect("an entry").path();
         if path.extension().is_some_and(|extension| extension == "md") {
@@ -31,10 +30,7 @@ fn read(path: &Path) -> String {
 /// The fenced blocks of a language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
-    text.split(&fence)
-        .skip(1)
-        .map(|rest| rest.split("```").next().unwrap_or_default().to_owned())
-        .collect()
+    text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]
@@ -50,11 +46,7 @@ fn links_lead_to_files() {
             seen += 1;
             let file = target.split('#').next().unwrap_or_default();
             let folder = page.parent().expect("a folder");
-            assert!(
-                folder.join(file).exists(),
-                "{} links to {target}, which does not exist",
-                page.display()
-            );
+            assert!(folder.join(file).exists(), "{} links to {target}, which does not exist", page.display());
         }
     }
     assert!(seen >= 5, "only {seen} links were found");
@@ -66,30 +58,20 @@ fn every_setting_is_described() {
     let field = regex::Regex::new(r"(?m)^    pub (\w+): ").expect("a pattern");
     let mut fields = Vec::new();
     for (file, structs) in [
-        (
-            "src/config.rs",
-            &["Config", "Folders", "Watch", "Build", "ModelConfig"][..],
-        ),
+        ("src/config.rs", &["Config", "Folders", "Watch", "Build", "ModelConfig"][..]),
         ("src/event/usage.rs", &["Price"]),
     ] {
         let source = read(&root().join(file));
         for name in structs {
             let start = format!("pub struct {name} {{\n");
-            let body = source
-                .split(&start)
-                .nth(1)
-                .unwrap_or_else(|| panic!("{name} is not in {file}"));
+            let body = source.split(&start).nth(1).unwrap_or_else(|| panic!("{name} is not in {file}"));
             let body = body.split("\n}").next().unwrap_or_default();
             fields.extend(field.captures_iter(body).map(|found| found[1].to_owned()));
         }
     }
     assert!(fields.len() >= 23, "only {fields:?} were found");
     for field in fields {
-        let described = [
-            format!("| `{field}` |"),
-            format!("`[{field}]`"),
-            format!("`[{field}.NAME]`"),
-        ];
+        let described = [format!("| `{field}` |"), format!("`[{field}]`"), format!("`[{field}.NAME]`")];
         assert!(
             described.iter().any(|text| page.contains(text)),
             "docs/configuration.md does not describe `{field}`"
@@ -127,11 +109,8 @@ async fn workflows_in_pages_pass_check() {
             fs::write(folder.path().join("workflows/hello.lua"), &block).expect("writable");
             let project = Project::open(folder.path()).expect("a project");
             let checked = script::check(&project, &[]).await;
-            let found: Vec<_> = checked
-                .diagnostics
-                .iter()
-                .map(tidemill::diagnostic::Diagnostic::report)
-                .collect();
+            let found: Vec<_> =
+                checked.diagnostics.iter().map(tidemill::diagnostic::Diagnostic::report).collect();
             assert!(found.is_empty(), "{}: {found:?}\n{block}", page.display());
             assert_eq!(checked.workflows.len(), 1, "{}\n{block}", page.display());
         }
@@ -142,29 +121,17 @@ async fn workflows_in_pages_pass_check() {
 async fn this_repositorys_workflows_pass_check() {
     let project = Project::open(root()).expect("a project");
     let checked = script::check(&project, &[]).await;
-    let found: Vec<_> = checked
-        .diagnostics
-        .iter()
-        .map(tidemill::diagnostic::Diagnostic::report)
-        .collect();
+    let found: Vec<_> = checked.diagnostics.iter().map(tidemill::diagnostic::Diagnostic::report).collect();
     assert!(found.is_empty(), "{found:?}");
-    let names: Vec<&str> = checked
-        .workflows
-        .iter()
-        .map(|workflow| workflow.name.as_str())
-        .collect();
+    let names: Vec<&str> = checked.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
     assert_eq!(names, ["energy-anomalies", "noop"]);
 }
 
 #[tokio::test]
 async fn this_repositorys_scripted_models_load() {
     let project = Project::open(root()).expect("a project");
-    let scripts: Vec<&String> = project
-        .config
-        .models
-        .values()
-        .filter_map(|model| model.script.as_ref())
-        .collect();
+    let scripts: Vec<&String> =
+        project.config.models.values().filter_map(|model| model.script.as_ref()).collect();
     assert_eq!(scripts.len(), 2);
     for path in scripts {
         if let Err(error) = script::load_model(&project, path).await {
@@ -186,16 +153,10 @@ fn what_the_readme_says_of_commands_and_codes_is_true() {
         Exit::Exhausted,
         Exit::Cancelled,
     ] {
-        assert!(
-            readme.contains(&format!("\n| {} | ", exit.code())),
-            "{exit:?} is missing"
-        );
+        assert!(readme.contains(&format!("\n| {} | ", exit.code())), "{exit:?} is missing");
     }
     let command = <tidemill::cli::Cli as clap::CommandFactory>::command();
     for name in command.get_subcommands().map(clap::Command::get_name) {
-        assert!(
-            readme.contains(&format!("\n| `tidemill {name}")),
-            "`{name}` is missing"
-        );
+        assert!(readme.contains(&format!("\n| `tidemill {name}")), "`{name}` is missing");
     }
 }

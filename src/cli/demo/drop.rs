@@ -18,9 +18,9 @@ pub fn drop_readings(inbox: &Path, text: &str) -> Result<PathBuf> {
     write(&path, &unfinished, text).map_err(|error| {
         // What stopped us is the error to tell; a leftover has a name that is never taken for an input.
         let _ = fs::remove_file(&unfinished);
-        Diagnostic::new("demo::drop", format!("cannot write {}", path.display()))
-            .cause(error)
-            .help("the demo needs to write to the project's inbox: check its permissions and the disk's free space")
+        Diagnostic::new("demo::drop", format!("cannot write {}", path.display())).cause(error).help(
+            "the demo needs to write to the project's inbox: check its permissions and the disk's free space",
+        )
     })?;
     Ok(path)
 }

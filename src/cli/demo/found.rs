@@ -64,21 +64,12 @@ pub fn read(table: impl Read) -> Result<Vec<Found>> {
 /// Compares what was found with what is known.
 pub fn compare<'a>(found: &'a [Found], known: &[Abnormal]) -> Comparison<'a> {
     let overlaps = |found: &Found, known: &Abnormal| {
-        let (first, last) = (
-            readings::time(known.start),
-            readings::time(known.start + known.hours - 1),
-        );
+        let (first, last) = (readings::time(known.start), readings::time(known.start + known.hours - 1));
         found.first <= last && found.last >= first
     };
     Comparison {
-        known: known
-            .iter()
-            .map(|event| (*event, found.iter().any(|found| overlaps(found, event))))
-            .collect(),
-        others: found
-            .iter()
-            .filter(|found| !known.iter().any(|event| overlaps(found, event)))
-            .collect(),
+        known: known.iter().map(|event| (*event, found.iter().any(|found| overlaps(found, event)))).collect(),
+        others: found.iter().filter(|found| !known.iter().any(|event| overlaps(found, event))).collect(),
     }
 }
 
@@ -95,9 +86,7 @@ fn join(mut events: Vec<Found>, row: Found) -> Vec<Found> {
 }
 
 fn hours_between(from: DateTime, to: DateTime) -> f64 {
-    to.since(from)
-        .and_then(|span| span.total((Unit::Hour, from)))
-        .unwrap_or(f64::INFINITY)
+    to.since(from).and_then(|span| span.total((Unit::Hour, from))).unwrap_or(f64::INFINITY)
 }
 
 fn time(text: &str) -> Option<DateTime> {
@@ -125,14 +114,7 @@ mod tests {
         let found = read(TABLE.as_bytes()).unwrap();
         let shown: Vec<_> = found
             .iter()
-            .map(|event| {
-                (
-                    event.first.to_string(),
-                    event.hours,
-                    event.difference,
-                    event.kind.as_str(),
-                )
-            })
+            .map(|event| (event.first.to_string(), event.hours, event.difference, event.kind.as_str()))
             .collect();
         assert_eq!(
             shown,

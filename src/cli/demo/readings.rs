@@ -70,41 +70,17 @@ impl Kind {
 /// The six events, in the order of the year.
 pub const ABNORMAL: [Abnormal; 6] = [
     // Tuesday 11 February, 20:00
-    Abnormal {
-        start: 41 * 24 + 20,
-        hours: 10,
-        kind: Kind::LeftOn,
-    },
+    Abnormal { start: 41 * 24 + 20, hours: 10, kind: Kind::LeftOn },
     // Wednesday 19 March, 14:00
-    Abnormal {
-        start: 77 * 24 + 14,
-        hours: 2,
-        kind: Kind::Spike,
-    },
+    Abnormal { start: 77 * 24 + 14, hours: 2, kind: Kind::Spike },
     // Saturday 17 May, 07:00
-    Abnormal {
-        start: 136 * 24 + 7,
-        hours: 36,
-        kind: Kind::BusyWeekend,
-    },
+    Abnormal { start: 136 * 24 + 7, hours: 36, kind: Kind::BusyWeekend },
     // Tuesday 24 June, 09:00
-    Abnormal {
-        start: 174 * 24 + 9,
-        hours: 7,
-        kind: Kind::Outage,
-    },
+    Abnormal { start: 174 * 24 + 9, hours: 7, kind: Kind::Outage },
     // Monday 4 August, 00:00
-    Abnormal {
-        start: 215 * 24,
-        hours: 168,
-        kind: Kind::Drift,
-    },
+    Abnormal { start: 215 * 24, hours: 168, kind: Kind::Drift },
     // Thursday 25 December, 06:00
-    Abnormal {
-        start: 358 * 24 + 6,
-        hours: 16,
-        kind: Kind::HolidayLoad,
-    },
+    Abnormal { start: 358 * 24 + 6, hours: 16, kind: Kind::HolidayLoad },
 ];
 
 /// Public holidays, as days from the start of the year: the building is closed.
@@ -136,9 +112,7 @@ fn stamp(hour: usize) -> String {
 /// The local time of an hour counted from the start of the year.
 pub fn time(hour: usize) -> DateTime {
     let hours = i64::try_from(hour).unwrap_or_default();
-    date(2025, 1, 1)
-        .at(0, 0, 0, 0)
-        .saturating_add(jiff::SignedDuration::from_hours(hours))
+    date(2025, 1, 1).at(0, 0, 0, 0).saturating_add(jiff::SignedDuration::from_hours(hours))
 }
 
 /// The usual outdoor temperature: coldest in mid January and before dawn.
@@ -167,9 +141,7 @@ fn ordinary(hour: usize, temperature: f64) -> f64 {
 
 /// What the meter shows, with the abnormal event of this hour if there is one.
 fn disturbed(hour: usize, ordinary: f64) -> f64 {
-    let Some(event) = ABNORMAL
-        .iter()
-        .find(|event| (event.start..event.start + event.hours).contains(&hour))
+    let Some(event) = ABNORMAL.iter().find(|event| (event.start..event.start + event.hours).contains(&hour))
     else {
         return ordinary;
     };
@@ -212,11 +184,7 @@ fn share(part: usize, whole: usize) -> f64 {
 /// A sine drawn with two parabolas; `turn` counts whole turns.
 fn wave(turn: f64) -> f64 {
     let turn = turn - turn.floor();
-    if turn < 0.5 {
-        16.0 * turn * (0.5 - turn)
-    } else {
-        -16.0 * (turn - 0.5) * (1.0 - turn)
-    }
+    if turn < 0.5 { 16.0 * turn * (0.5 - turn) } else { -16.0 * (turn - 0.5) * (1.0 - turn) }
 }
 
 /// SplitMix64.
@@ -234,9 +202,7 @@ impl Chance {
     fn normal(&mut self) -> f64 {
         /// 2^32
         const RANGE: f64 = 4_294_967_296.0;
-        let sum: f64 = (0..12)
-            .map(|_| u32::try_from(self.next() >> 32).map_or(0.0, f64::from) / RANGE)
-            .sum();
+        let sum: f64 = (0..12).map(|_| u32::try_from(self.next() >> 32).map_or(0.0, f64::from) / RANGE).sum();
         sum - 6.0
     }
 }
@@ -247,11 +213,7 @@ mod tests {
     use crate::event::id::Digest;
 
     fn energy() -> Vec<f64> {
-        csv()
-            .lines()
-            .skip(1)
-            .map(|line| line.split(',').nth(1).unwrap().parse().unwrap())
-            .collect()
+        csv().lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect()
     }
 
     #[test]
@@ -302,11 +264,7 @@ mod tests {
             let here = mean(event.start, event.hours);
             let before = mean(event.start - 168, event.hours);
             let difference = (here - before).abs();
-            assert!(
-                difference > 15.0,
-                "{:?} differs by {difference:.1} kWh only",
-                event.kind
-            );
+            assert!(difference > 15.0, "{:?} differs by {difference:.1} kWh only", event.kind);
         }
     }
 

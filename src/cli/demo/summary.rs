@@ -49,14 +49,8 @@ pub fn summary(root: &Path, folder: &str, artifacts: &[String]) -> Result<String
 }
 
 fn line(text: &mut String, number: usize, event: &Found) {
-    let kind: String = printable(OsStr::new(&event.kind))
-        .chars()
-        .take(KIND_WIDTH)
-        .collect();
-    let difference = event
-        .difference
-        .map(|kwh| format!("{kwh:+.0} kWh"))
-        .unwrap_or_default();
+    let kind: String = printable(OsStr::new(&event.kind)).chars().take(KIND_WIDTH).collect();
+    let difference = event.difference.map(|kwh| format!("{kwh:+.0} kWh")).unwrap_or_default();
     let row = format!(
         "  {number:>2}. {} to {}  {:>3} h  {difference:>10}  {kind}",
         event.first.strftime("%Y-%m-%d %H:%M"),
@@ -77,13 +71,8 @@ fn compared(text: &mut String, comparison: &Comparison<'_>) {
     );
     for (event, found) in &comparison.known {
         let word = if *found { "found" } else { "missed" };
-        let _ = writeln!(
-            text,
-            "  {word:<6}  {}  {:>3} h  {}",
-            event.first(),
-            event.hours,
-            event.kind.describe()
-        );
+        let _ =
+            writeln!(text, "  {word:<6}  {}  {:>3} h  {}", event.first(), event.hours, event.kind.describe());
     }
 }
 
