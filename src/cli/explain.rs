@@ -1,13 +1,204 @@
-//! `tidemill explain`
+//! `tidemill explain`: what would happen to a path in the drop folder, and why.
+
+mod path;
+mod text;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
 
 use crate::cli::{Context, Exit};
+use crate::config::Project;
 use crate::diagnostic::Result;
+use crate::event::input::RawPath;
+use crate::event::state::InputState;
+use crate::run::intake::Daemon;
+use crate::script;
+use crate::store::{Change, InputRow, RunRow, Store};
+use crate::trigger::drop_folder::routes::Routes;
+use crate::trigger::drop_folder::scan::{Root, look_at, root};
+use crate::trigger::drop_folder::settle::judge;
 
 /// Arguments of `tidemill explain`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// A path in the inbox; nothing has to stand there
+    pub path: PathBuf,
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Everything that is known about a path.
+#[derive(Debug)]
+struct Explanation {
+    /// Relative to the inbox.
+    path: RawPath,
+    now: Now,
+    /// Workflow and glob.
+    matches: Vec<(String, String)>,
+    misses: Vec<(String, String)>,
+    /// Scripts with mistakes: their globs are not known.
+    broken_scripts: usize,
+    inbox_present: bool,
+    watched: bool,
+    history: Vec<Past>,
+}
+
+/// What stands there now.
+#[derive(Debug, PartialEq, Eq)]
+enum Now {
+    /// Nothing.
+    Nothing,
+    /// A rule or an error keeps it from being taken; the path is that of the folder above it where that is why.
+    Left {
+        path: RawPath,
+        state: InputState,
+        reason: String,
+    },
+    /// A file that would be taken.
+    Waits,
+}
+
+/// One file that had this path.
+#[derive(Debug)]
+struct Past {
+    row: InputRow,
+    changes: Vec<Change>,
+    runs: Vec<RunRow>,
+}
 
 /// Carries it out.
-pub async fn run(_context: &Context, _args: Args) -> Result<Exit> {
-    Ok(Exit::Failed)
+pub async fn run(context: &Context, args: Args) -> Result<Exit> {
+    let project = context.project()?;
+    let Some(path) = path::in_inbox(&project, &args.path) else {
+        if args.json {
+            context
+                .screen
+                .line(json!({ "path": args.path.to_string_lossy(), "inside_inbox": false }));
+        } else {
+            context.screen.line(text::outside(&project, &args.path));
+        }
+        return Ok(Exit::Succeeded);
+    };
+    let explanation = gather(&project, path).await?;
+    if args.json {
+        context.screen.line(as_json(&explanation));
+    } else {
+        context.screen.line(text::tell(&explanation, &project));
+    }
+    Ok(Exit::Succeeded)
+}
+
+async fn gather(project: &Project, path: RawPath) -> Result<Explanation> {
+    let checked = script::check(project, &[]).await;
+    let globs = checked.workflows.iter().flat_map(|workflow| {
+        let name = workflow.name.as_str();
+        workflow
+            .triggers
+            .iter()
+            .map(move |drop| (name, drop.glob.as_str()))
+    });
+    let routes = Routes::new(globs)?;
+    let inbox = project.inbox();
+    let now = look_at(&inbox, &path).map_or(Now::Nothing, |found| match judge(&found, &routes) {
+        Some((state, reason)) => Now::Left {
+            path: found.path,
+            state,
+            reason: reason.unwrap_or_default(),
+        },
+        None => Now::Waits,
+    });
+    let owned = |found: Vec<crate::trigger::drop_folder::routes::Match<'_>>| {
+        found
+            .into_iter()
+            .map(|route| (route.workflow.to_owned(), route.glob.to_owned()))
+            .collect()
+    };
+    Ok(Explanation {
+        matches: owned(routes.matching(&path)),
+        misses: owned(routes.missing(&path)),
+        broken_scripts: checked
+            .diagnostics
+            .iter()
+            .filter(|found| !found.is_warning())
+            .count(),
+        inbox_present: root(&inbox) != Root::Absent,
+        watched: Daemon::watches(project),
+        history: history(project, &path).await?,
+        path,
+        now,
+    })
+}
+
+/// What the ledger knows. Where there is none yet, none is made.
+async fn history(project: &Project, path: &RawPath) -> Result<Vec<Past>> {
+    let state = project.state();
+    if !state.join(Store::FILE).is_file() {
+        return Ok(Vec::new());
+    }
+    let store = Store::open(&state).await?;
+    let mut history = Vec::new();
+    for (row, changes) in store.history(path).await? {
+        let runs = store.runs_of(row.id).await?;
+        history.push(Past { row, changes, runs });
+    }
+    Ok(history)
+}
+
+fn as_json(explanation: &Explanation) -> Value {
+    let pairs = |pairs: &[(String, String)]| -> Vec<Value> {
+        pairs
+            .iter()
+            .map(|(workflow, glob)| json!({ "workflow": workflow, "glob": glob }))
+            .collect()
+    };
+    let now = match &explanation.now {
+        Now::Nothing => json!({ "state": "absent" }),
+        Now::Left { path, state, reason } => {
+            json!({ "state": state.as_str(), "reason": reason, "because_of": path.encode() })
+        }
+        Now::Waits => json!({ "state": "waits" }),
+    };
+    let history: Vec<Value> = explanation.history.iter().map(past_as_json).collect();
+    json!({
+        "path": explanation.path.encode(),
+        "shown": explanation.path.display(),
+        "inside_inbox": true,
+        "inbox_present": explanation.inbox_present,
+        "watched": explanation.watched,
+        "now": now,
+        "matches": pairs(&explanation.matches),
+        "misses": pairs(&explanation.misses),
+        "broken_scripts": explanation.broken_scripts,
+        "history": history,
+    })
+}
+
+fn past_as_json(past: &Past) -> Value {
+    let changes: Vec<Value> = past
+        .changes
+        .iter()
+        .map(|change| json!({ "at": change.at.to_string(), "state": change.to.as_str(), "reason": change.reason }))
+        .collect();
+    let runs: Vec<Value> = past
+        .runs
+        .iter()
+        .map(|run| json!({ "run": run.id.as_str(), "workflow": run.workflow, "state": run.state.as_str() }))
+        .collect();
+    let final_path = past
+        .row
+        .final_path
+        .clone()
+        .map(|path| RawPath::new(path).encode());
+    json!({
+        "input": past.row.id,
+        "size": past.row.fingerprint.size,
+        "digest": past.row.digest,
+        "state": past.row.state.as_str(),
+        "reason": past.row.reason,
+        "final_path": final_path,
+        "changes": changes,
+        "runs": runs,
+    })
 }

@@ -1,13 +1,151 @@
-//! `tidemill watch`
+//! `tidemill watch`: the daemon in the foreground.
+
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Context, Exit};
-use crate::diagnostic::Result;
+use crate::clock::SystemClock;
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Report, Result};
+use crate::event::input::printable;
+use crate::event::state::InputState;
+use crate::report::screen::Screen;
+use crate::run::intake::notice::{Notice, Tell};
+use crate::run::intake::stop::Stop;
+use crate::run::intake::{Daemon, WorkflowRoute};
+use crate::run::queue::Conduct;
+use crate::store::Store;
 
 /// Arguments of `tidemill watch`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Model for every run, instead of the one its workflow names
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+}
 
 /// Carries it out.
-pub async fn run(_context: &Context, _args: Args) -> Result<Exit> {
-    Ok(Exit::Failed)
+pub async fn run(context: &Context, args: Args) -> Result<Exit> {
+    let project = context.project()?;
+    let store = Store::open(&project.state()).await?;
+    let (routes, conduct) = prepare(context, &project, &store, args.model.as_deref()).await?;
+    let stop = Stop::new();
+    let signals = tokio::spawn(listen(stop.clone()));
+    let done = watch(context, &project, store, routes, conduct, stop).await;
+    signals.abort();
+    done
+}
+
+/// Watches `project` until `stop`, saying what happens.
+pub async fn watch(
+    context: &Context,
+    project: &Project,
+    store: Store,
+    routes: Vec<WorkflowRoute>,
+    conduct: Arc<dyn Conduct>,
+    stop: Stop,
+) -> Result<Exit> {
+    let screen = context.screen;
+    for route in &routes {
+        for glob in &route.globs {
+            screen.talk(format!(
+                "{} <- {}/{glob}",
+                route.workflow,
+                project.config.folders.inbox.display()
+            ));
+        }
+    }
+    if routes.iter().all(|route| route.globs.is_empty()) {
+        let nothing = Diagnostic::new("watch::no_trigger", "no workflow is started by a dropped file")
+            .warning()
+            .help("give one `triggers = { mill.drop { glob = \"...\" } }`");
+        screen.diagnostic(&nothing);
+    }
+    let tell = Tell::to(move |notice| say(screen, &notice));
+    let clock = Arc::new(SystemClock::new());
+    let daemon = Daemon::open(project, store, clock, routes, conduct, tell).await?;
+    screen.talk(format!("watching {}; Ctrl-C stops", project.inbox().display()));
+    daemon.run(stop).await?;
+    screen.talk("stopped");
+    Ok(Exit::Succeeded)
+}
+
+/// The workflows' routes, and who carries runs out.
+async fn prepare(
+    _context: &Context,
+    _project: &Project,
+    _store: &Store,
+    _model: Option<&str>,
+) -> Result<(Vec<WorkflowRoute>, Arc<dyn Conduct>)> {
+    Err(Diagnostic::new(
+        "watch::unready",
+        "runs cannot be carried out yet",
+    ))
+}
+
+/// Ctrl-C once: finish. Twice, or SIGTERM: break off.
+async fn listen(stop: Stop) {
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return;
+    };
+    for stops in [Stop::finish, Stop::interrupt] {
+        tokio::select! {
+            pressed = tokio::signal::ctrl_c() => match pressed {
+                Ok(()) => stops(&stop),
+                Err(_) => return,
+            },
+            _ = terminate.recv() => return stop.interrupt(),
+        }
+    }
+}
+
+fn say(screen: Screen, notice: &Notice) {
+    match notice {
+        Notice::InboxAbsent(inbox) => {
+            screen.talk(format!(
+                "{} is not there; waiting for it",
+                printable(inbox.as_os_str())
+            ));
+        }
+        Notice::InboxBack(inbox) => screen.talk(format!("{} is there", printable(inbox.as_os_str()))),
+        Notice::Left { path, state, reason } => {
+            screen.talk(format!("{}: {state}, {reason}", path.display()));
+        }
+        Notice::Claimed { path, runs } => {
+            for (workflow, run) in runs {
+                screen.talk(format!("{}: {workflow}, run {run}", path.display()));
+            }
+        }
+        Notice::PutAway { path, state, to } => {
+            let to = to
+                .as_ref()
+                .map_or_else(|| "nowhere: it is gone".to_owned(), |to| to.display());
+            let reason = if *state == InputState::Done {
+                ""
+            } else {
+                " (the reason is beside it)"
+            };
+            screen.talk(format!("{}: {state}, put into {to}{reason}", path.display()));
+        }
+        Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and starts over")),
+        Notice::Finishing(runs) => screen.talk(finishing(*runs)),
+        Notice::Warned(report) => screen.talk(warning(report)),
+    }
+}
+
+fn finishing(runs: usize) -> String {
+    let (count, it, starts) = match runs {
+        1 => ("1 run".to_owned(), "it", "it starts"),
+        runs => (format!("{runs} runs"), "them", "they start"),
+    };
+    format!("finishing {count}; Ctrl-C again stops {it}, and {starts} over next time")
+}
+
+fn warning(report: &Report) -> String {
+    let help = report
+        .help
+        .as_ref()
+        .map_or_else(String::new, |help| format!(" ({help})"));
+    format!("{}: {}{help}", report.code, report.message)
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::event::id::Digest;
+use crate::event::state::InputState;
 
 /// One file of an input, as it was when the run was queued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,32 @@ pub struct InputFile {
     pub size: u64,
     /// Hash of its content.
     pub digest: Digest,
+}
+
+/// What tells one version of a file from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// Bytes.
+    pub size: u64,
+    /// Last change of the content in nanoseconds since 1970, as the file system says. Compared, never trusted as a time.
+    pub mtime_ns: i64,
+    /// Number of the file in its file system.
+    pub inode: u64,
+    /// The file system.
+    pub device: u64,
+}
+
+/// An input of the drop folder enters a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputChange {
+    /// Relative to the inbox.
+    pub path: RawPath,
+    /// The version of the file this is about.
+    pub fingerprint: Fingerprint,
+    /// The state.
+    pub state: InputState,
+    /// Why, as a sentence for people: which rule, which error.
+    pub reason: Option<String>,
 }
 
 /// A path as bytes, written as text when it is UTF-8 and as `hex:...` when it is not.

@@ -1,1 +1,4 @@
 //! The conductor: prepare, loop, check, repair, publish.
+
+pub mod intake;
+pub mod queue;

@@ -117,11 +117,11 @@ impl Blobs {
         }
         let digest = hasher.finish();
         let path = self.path(&digest);
-        let shelf = path.parent().unwrap_or(&self.folder);
-        std::fs::create_dir_all(shelf).map_err(failed)?;
+        let drawer = path.parent().unwrap_or(&self.folder);
+        std::fs::create_dir_all(drawer).map_err(failed)?;
         file.as_file().sync_all().map_err(failed)?;
         file.persist(&path).map_err(|error| failed(error.error))?;
-        sync_folder(shelf).map_err(failed)?;
+        sync_folder(drawer).map_err(failed)?;
         Ok((digest, size))
     }
 }

@@ -1,4 +1,447 @@
 //! The ledger: every input the drop folder ever saw, and why it stands where it stands.
+//!
+//! A file on its way through the ledger is safe at every point. `ready` writes where it will be taken to *before* it
+//! is moved; `claim` makes the runs *after* it was moved and read, all in one transaction; `bound_for` writes where it
+//! will end *before* it is moved there. Whoever starts next finds the file in one of two places and goes on.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Connection as _, Row as _, SqliteConnection};
+
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::Digest;
+use crate::event::input::{Fingerprint, InputChange, RawPath};
+use crate::event::state::InputState;
+use crate::store::Store;
+use crate::store::column::{instant, json, micros, to_json};
+use crate::store::error::{explain, unreadable};
+use crate::store::log::insert;
+use crate::store::run::NewRun;
 
 /// An input's row.
 pub type InputId = i64;
+
+/// Where an input stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputRow {
+    /// Its row.
+    pub id: InputId,
+    /// Relative to the inbox.
+    pub path: RawPath,
+    /// The version of the file last seen.
+    pub fingerprint: Fingerprint,
+    /// Hash of its content, once it was claimed.
+    pub digest: Option<Digest>,
+    /// Where it stands.
+    pub state: InputState,
+    /// Why.
+    pub reason: Option<String>,
+    /// The workflows it was claimed for.
+    pub workflows: Vec<String>,
+    /// When it was noticed.
+    pub first_seen: Timestamp,
+    /// When it entered its state.
+    pub changed_at: Timestamp,
+    /// Where it is taken to, relative to the state folder.
+    pub claimed_path: Option<PathBuf>,
+    /// Where it ends, relative to the project.
+    pub final_path: Option<PathBuf>,
+}
+
+/// One change of an input, as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The row it belongs to.
+    pub input: InputId,
+    /// When.
+    pub at: Timestamp,
+    /// The state before; nothing for the first.
+    pub from: Option<InputState>,
+    /// The state after.
+    pub to: InputState,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// A file that was taken, and the runs it becomes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// Its row.
+    pub input: InputId,
+    /// The version that was read.
+    pub fingerprint: Fingerprint,
+    /// Hash of what was read.
+    pub digest: Digest,
+    /// One run for each workflow that matches.
+    pub runs: Vec<NewRun>,
+}
+
+/// A file at the place from where it can be read for its runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// Its row.
+    pub input: InputId,
+    /// Where to take it, relative to the state folder.
+    pub claimed_path: PathBuf,
+}
+
+impl Store {
+    /// Records changes of files that stand in the inbox, all in one transaction. A path without a row gets one.
+    pub async fn record(&self, changes: &[InputChange]) -> Result<Vec<InputId>> {
+        let failed = |error| explain("record what the inbox holds", error);
+        let at = self.0.clock.now();
+        let mut writer = self.0.writer.lock().await;
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut ids = Vec::with_capacity(changes.len());
+        for change in changes {
+            ids.push(enter(&mut transaction, change, at).await?);
+        }
+        transaction.commit().await.map_err(failed)?;
+        Ok(ids)
+    }
+
+    /// Records that these files are complete and where each will be taken, before anything is moved.
+    pub async fn ready(&self, changes: &[InputChange]) -> Result<Vec<Taken>> {
+        let failed = |error| explain("record a file as ready", error);
+        let at = self.0.clock.now();
+        let mut writer = self.0.writer.lock().await;
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut taken = Vec::with_capacity(changes.len());
+        for change in changes {
+            let input = enter(&mut transaction, change, at).await?;
+            let claimed_path = Path::new("claimed")
+                .join(input.to_string())
+                .join(change.path.name());
+            sqlx::query("UPDATE inputs SET claimed_path = ?2 WHERE id = ?1")
+                .bind(input)
+                .bind(bytes(&claimed_path))
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed)?;
+            taken.push(Taken { input, claimed_path });
+        }
+        transaction.commit().await.map_err(failed)?;
+        Ok(taken)
+    }
+
+    /// Records that a file which was ready stands in the inbox again, or is gone.
+    pub async fn put_back(&self, input: InputId, state: InputState, reason: &str) -> Result<()> {
+        let failed = |error| explain("record a file as put back", error);
+        let at = self.0.clock.now();
+        let mut writer = self.0.writer.lock().await;
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        turn(&mut transaction, input, state, Some(reason), at).await?;
+        sqlx::query("UPDATE inputs SET claimed_path = NULL WHERE id = ?1")
+            .bind(input)
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed)?;
+        transaction.commit().await.map_err(failed)
+    }
+
+    /// Claims files that were taken: their rows and the rows of all their runs, in one transaction.
+    ///
+    /// A file that is claimed already is an error (`store::claimed_twice`), and nothing is written.
+    pub async fn claim(&self, claims: &[Claim]) -> Result<()> {
+        let failed = |error| explain("claim a file", error);
+        let at = self.0.clock.now();
+        let mut writer = self.0.writer.lock().await;
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut events = Vec::new();
+        for claim in claims {
+            let before = state_of(&mut transaction, claim.input).await?;
+            if before != InputState::Ready {
+                let message = format!("input {} is {before} and cannot be claimed", claim.input);
+                return Err(Diagnostic::new("store::claimed_twice", message)
+                    .help("two daemons on one project? `tidemill explain PATH` shows its history"));
+            }
+            let workflows: Vec<&str> = claim.runs.iter().map(|run| run.workflow.as_str()).collect();
+            let reason = format!("claimed for {}", workflows.join(", "));
+            turn(
+                &mut transaction,
+                claim.input,
+                InputState::Claimed,
+                Some(&reason),
+                at,
+            )
+            .await?;
+            let [size, mtime_ns, inode, device] = numbers(claim.fingerprint);
+            sqlx::query(
+                "UPDATE inputs SET digest = ?2, workflows = ?3, size = ?4, mtime_ns = ?5, inode = ?6, device = ?7
+                 WHERE id = ?1",
+            )
+            .bind(claim.input)
+            .bind(claim.digest.as_str())
+            .bind(to_json(&workflows)?)
+            .bind(size)
+            .bind(mtime_ns)
+            .bind(inode)
+            .bind(device)
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed)?;
+            for run in &claim.runs {
+                events.extend(insert(&mut transaction, run).await?);
+            }
+        }
+        transaction.commit().await.map_err(failed)?;
+        self.tell(events);
+        Ok(())
+    }
+
+    /// Records where a claimed file will end (relative to the project), before it is moved there.
+    pub async fn bound_for(&self, input: InputId, final_path: &Path) -> Result<()> {
+        let writer = &mut *self.0.writer.lock().await;
+        sqlx::query("UPDATE inputs SET final_path = ?2 WHERE id = ?1")
+            .bind(input)
+            .bind(bytes(final_path))
+            .execute(writer)
+            .await
+            .map(drop)
+            .map_err(|error| explain("record where a file goes", error))
+    }
+
+    /// Records that a claimed file is through: `done`, `failed`, `rejected` or `gone`.
+    pub async fn finish(&self, input: InputId, state: InputState, reason: &str) -> Result<()> {
+        let failed = |error| explain("record a file as finished", error);
+        let at = self.0.clock.now();
+        let mut writer = self.0.writer.lock().await;
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        turn(&mut transaction, input, state, Some(reason), at).await?;
+        transaction.commit().await.map_err(failed)
+    }
+
+    /// The row of an input.
+    pub async fn input(&self, input: InputId) -> Result<Option<InputRow>> {
+        sqlx::query("SELECT * FROM inputs WHERE id = ?1")
+            .bind(input)
+            .fetch_optional(&self.0.readers)
+            .await
+            .map_err(|error| explain("read the ledger", error))?
+            .map(|row| decode(&row))
+            .transpose()
+    }
+
+    /// Where the file of a claimed input stands, absolute: what its runs read. `None` when it was not claimed.
+    pub async fn claimed(&self, input: InputId) -> Result<Option<PathBuf>> {
+        let row = self.input(input).await?;
+        Ok(row
+            .and_then(|row| row.claimed_path)
+            .map(|path| self.folder().join(path)))
+    }
+
+    /// Inputs in one of `states`, oldest first.
+    pub async fn inputs(&self, states: &[InputState]) -> Result<Vec<InputRow>> {
+        let words: Vec<&str> = states.iter().map(|state| state.as_str()).collect();
+        sqlx::query("SELECT * FROM inputs WHERE state IN (SELECT value FROM json_each(?1)) ORDER BY id")
+            .bind(to_json(&words)?)
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("read the ledger", error))?
+            .iter()
+            .map(decode)
+            .collect()
+    }
+
+    /// Every input that ever had that path, oldest first, with its changes in order.
+    pub async fn history(&self, path: &RawPath) -> Result<Vec<(InputRow, Vec<Change>)>> {
+        let failed = |error| explain("read the ledger", error);
+        let rows = sqlx::query("SELECT * FROM inputs WHERE path = ?1 ORDER BY id")
+            .bind(bytes(path.as_path()))
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(failed)?;
+        let mut history = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let row = decode(row)?;
+            let changes = sqlx::query("SELECT * FROM input_changes WHERE input = ?1 ORDER BY id")
+                .bind(row.id)
+                .fetch_all(&self.0.readers)
+                .await
+                .map_err(failed)?
+                .iter()
+                .map(change)
+                .collect::<Result<_>>()?;
+            history.push((row, changes));
+        }
+        Ok(history)
+    }
+}
+
+/// Enters the change of a file that stands in the inbox.
+async fn enter(connection: &mut SqliteConnection, change: &InputChange, at: Timestamp) -> Result<InputId> {
+    let failed = |error| explain("record a change of an input", error);
+    let path = bytes(change.path.as_path());
+    let [size, mtime_ns, inode, device] = numbers(change.fingerprint);
+    // The same list as in the index `inputs_waiting`: the one row of a file that stands in the inbox.
+    let waiting: Option<InputId> = sqlx::query_scalar(
+        "SELECT id FROM inputs WHERE path = ?1 AND state IN ('seen', 'settling', 'ready', 'ignored', 'blocked')",
+    )
+    .bind(path)
+    .fetch_optional(&mut *connection)
+    .await
+    .map_err(failed)?;
+    if let Some(input) = waiting {
+        sqlx::query("UPDATE inputs SET size = ?2, mtime_ns = ?3, inode = ?4, device = ?5 WHERE id = ?1")
+            .bind(input)
+            .bind(size)
+            .bind(mtime_ns)
+            .bind(inode)
+            .bind(device)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed)?;
+        turn(connection, input, change.state, change.reason.as_deref(), at).await?;
+        return Ok(input);
+    }
+    let input: InputId = sqlx::query_scalar(
+        "INSERT INTO inputs (path, size, mtime_ns, inode, device, state, reason, first_seen, changed_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) RETURNING id",
+    )
+    .bind(path)
+    .bind(size)
+    .bind(mtime_ns)
+    .bind(inode)
+    .bind(device)
+    .bind(change.state.as_str())
+    .bind(change.reason.as_deref())
+    .bind(micros(at))
+    .fetch_one(&mut *connection)
+    .await
+    .map_err(failed)?;
+    note(
+        connection,
+        input,
+        None,
+        change.state,
+        change.reason.as_deref(),
+        at,
+    )
+    .await?;
+    Ok(input)
+}
+
+/// Turns an input to a state. That it is there already, for the same reason, is no change.
+async fn turn(
+    connection: &mut SqliteConnection,
+    input: InputId,
+    to: InputState,
+    reason: Option<&str>,
+    at: Timestamp,
+) -> Result<()> {
+    let failed = |error| explain("record a change of an input", error);
+    let before: (String, Option<String>) = sqlx::query_as("SELECT state, reason FROM inputs WHERE id = ?1")
+        .bind(input)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)?;
+    let from = InputState::parse(&before.0).ok_or_else(|| unreadable("an input's state"))?;
+    if from == to && before.1.as_deref() == reason {
+        return Ok(());
+    }
+    sqlx::query("UPDATE inputs SET state = ?2, reason = ?3, changed_at = ?4 WHERE id = ?1")
+        .bind(input)
+        .bind(to.as_str())
+        .bind(reason)
+        .bind(micros(at))
+        .execute(&mut *connection)
+        .await
+        .map_err(failed)?;
+    note(connection, input, Some(from), to, reason, at).await
+}
+
+async fn note(
+    connection: &mut SqliteConnection,
+    input: InputId,
+    from: Option<InputState>,
+    to: InputState,
+    reason: Option<&str>,
+    at: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO input_changes (input, at, from_state, to_state, reason) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )
+    .bind(input)
+    .bind(micros(at))
+    .bind(from.map(InputState::as_str))
+    .bind(to.as_str())
+    .bind(reason)
+    .execute(connection)
+    .await
+    .map(drop)
+    .map_err(|error| explain("record a change of an input", error))
+}
+
+async fn state_of(connection: &mut SqliteConnection, input: InputId) -> Result<InputState> {
+    let word: String = sqlx::query_scalar("SELECT state FROM inputs WHERE id = ?1")
+        .bind(input)
+        .fetch_one(connection)
+        .await
+        .map_err(|error| explain("read the ledger", error))?;
+    InputState::parse(&word).ok_or_else(|| unreadable("an input's state"))
+}
+
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+/// SQLite's integers have a sign; the bits come back as they went in.
+fn numbers(fingerprint: Fingerprint) -> [i64; 4] {
+    [
+        fingerprint.size.cast_signed(),
+        fingerprint.mtime_ns,
+        fingerprint.inode.cast_signed(),
+        fingerprint.device.cast_signed(),
+    ]
+}
+
+fn decode(row: &SqliteRow) -> Result<InputRow> {
+    let failed = |error| explain("read the ledger", error);
+    let number = |column: &str| row.try_get::<i64, _>(column).map_err(failed);
+    let path = |column: &str| -> Result<Option<PathBuf>> {
+        let bytes: Option<Vec<u8>> = row.try_get(column).map_err(failed)?;
+        Ok(bytes.map(|bytes| PathBuf::from(OsString::from_vec(bytes))))
+    };
+    let digest: Option<&str> = row.try_get("digest").map_err(failed)?;
+    Ok(InputRow {
+        id: number("id")?,
+        path: RawPath::new(path("path")?.unwrap_or_default()),
+        fingerprint: Fingerprint {
+            size: number("size")?.cast_unsigned(),
+            mtime_ns: number("mtime_ns")?,
+            inode: number("inode")?.cast_unsigned(),
+            device: number("device")?.cast_unsigned(),
+        },
+        digest: digest.and_then(Digest::parse),
+        state: state(row, "state")?.ok_or_else(|| unreadable("an input's state"))?,
+        reason: row.try_get("reason").map_err(failed)?,
+        workflows: json(row.try_get("workflows").map_err(failed)?, "an input's workflows")?,
+        first_seen: instant(row, "first_seen")?,
+        changed_at: instant(row, "changed_at")?,
+        claimed_path: path("claimed_path")?,
+        final_path: path("final_path")?,
+    })
+}
+
+fn change(row: &SqliteRow) -> Result<Change> {
+    let failed = |error| explain("read the ledger", error);
+    Ok(Change {
+        input: row.try_get("input").map_err(failed)?,
+        at: instant(row, "at")?,
+        from: state(row, "from_state")?,
+        to: state(row, "to_state")?.ok_or_else(|| unreadable("an input's state"))?,
+        reason: row.try_get("reason").map_err(failed)?,
+    })
+}
+
+fn state(row: &SqliteRow, column: &str) -> Result<Option<InputState>> {
+    let word: Option<&str> = row
+        .try_get(column)
+        .map_err(|error| explain("read the ledger", error))?;
+    word.map(|word| InputState::parse(word).ok_or_else(|| unreadable("an input's state")))
+        .transpose()
+}

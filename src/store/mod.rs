@@ -10,17 +10,19 @@ mod error;
 mod fold;
 pub mod ledger;
 mod log;
+mod queue;
 mod run;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sqlx::SqliteConnection;
 use sqlx::sqlite::SqlitePool;
+use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::Blobs;
+pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 
 use crate::clock::{Clock, SystemClock};
@@ -73,6 +75,16 @@ impl Store {
             told: broadcast::channel(Self::FOLLOW).0,
             clock,
         })))
+    }
+
+    /// Closes the database and folds its journal into it, when this is the last clone. Dropping a store is safe too:
+    /// everything that was reported is on the disk.
+    pub async fn close(self) {
+        if let Some(inner) = Arc::into_inner(self.0) {
+            inner.readers.close().await;
+            // What the journal holds stays there if this fails, and is read from there.
+            let _ = inner.writer.into_inner().close().await;
+        }
     }
 
     /// The state folder.

@@ -1,1 +1,3 @@
 //! What starts runs: the drop folder.
+
+pub mod drop_folder;

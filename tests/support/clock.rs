@@ -1,1 +1,87 @@
-//! clock
+//! A clock that stands still until a test moves it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tidemill::clock::Clock;
+use tokio::sync::watch;
+
+/// Time as a test says it is. Sleepers wake when enough of it has passed.
+#[derive(Debug)]
+pub struct ManualClock {
+    start: Timestamp,
+    elapsed: watch::Sender<Duration>,
+    /// When each sleeper wakes.
+    asleep: Mutex<Vec<Duration>>,
+}
+
+impl ManualClock {
+    /// It is 2026-11-30 23:00 in UTC.
+    pub fn new() -> Self {
+        Self {
+            start: "2026-11-30T23:00:00Z".parse().expect("a time"),
+            elapsed: watch::Sender::new(Duration::ZERO),
+            asleep: Mutex::default(),
+        }
+    }
+
+    /// Time passes.
+    pub fn advance(&self, duration: Duration) {
+        self.elapsed.send_modify(|elapsed| *elapsed += duration);
+    }
+
+    /// How many sleep now. One that was dropped in its sleep counts until its time has come.
+    pub fn sleepers(&self) -> usize {
+        let now = *self.elapsed.borrow();
+        let asleep = self.asleep.lock().expect("no sleeper panicked");
+        asleep.iter().filter(|until| **until > now).count()
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        self.start + jiff::SignedDuration::try_from(self.elapsed()).expect("a short time")
+    }
+
+    fn elapsed(&self) -> Duration {
+        *self.elapsed.borrow()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        let until = self.elapsed() + duration;
+        self.asleep.lock().expect("no sleeper panicked").push(until);
+        let mut elapsed = self.elapsed.subscribe();
+        elapsed
+            .wait_for(|elapsed| *elapsed >= until)
+            .await
+            .expect("the clock outlives its sleepers");
+        let mut asleep = self.asleep.lock().expect("no sleeper panicked");
+        if let Some(place) = asleep.iter().position(|other| *other == until) {
+            asleep.swap_remove(place);
+        }
+    }
+}
+
+#[tokio::test]
+async fn sleepers_wake_when_their_time_has_come() {
+    let clock = ManualClock::new();
+    let before = clock.now();
+    let mut sleep = clock.sleep(Duration::from_secs(2));
+    tokio::select! {
+        biased;
+        () = &mut sleep => panic!("too early"),
+        () = std::future::ready(()) => clock.advance(Duration::from_secs(2)),
+    }
+    sleep.await;
+    assert_eq!(clock.now().duration_since(before).as_secs(), 2);
+    assert_eq!(clock.sleepers(), 0);
+}

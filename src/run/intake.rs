@@ -1,0 +1,215 @@
+//! The watch daemon: from a file in the inbox to its runs, and from their ends to a file put away.
+//!
+//! A [`desk`] claims what is complete, the queue has runs carried out, and [`finish`] puts files away. Each step is
+//! recorded before it is taken, so that [`recover`] can go on from wherever a process was killed.
+
+pub mod desk;
+pub(crate) mod finish;
+mod lock;
+mod names;
+pub mod notice;
+mod place;
+mod reason;
+mod recover;
+pub mod stop;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::Digest;
+use crate::run::intake::desk::Desk;
+use crate::run::intake::finish::Putter;
+use crate::run::intake::lock::Lock;
+use crate::run::intake::notice::{Notice, Tell};
+use crate::run::intake::stop::Stop;
+use crate::run::queue::{Conduct, Queue};
+use crate::store::Store;
+use crate::trigger::drop_folder::scan;
+use crate::trigger::drop_folder::watch::Watch;
+
+/// A workflow as the intake needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowRoute {
+    /// Its name.
+    pub workflow: String,
+    /// Which files of the inbox it is for.
+    pub globs: Vec<String>,
+    /// Name of the model its runs use.
+    pub model: String,
+    /// The bundle of scripts its runs are pinned to: a blob of the store.
+    pub bundle: Digest,
+}
+
+/// Watches one project until it is told to stop. There is one at a time.
+pub struct Daemon {
+    desk: Desk,
+    watch: Watch,
+    queue: Queue,
+    inbox: std::path::PathBuf,
+    rescan: Duration,
+    _lock: Lock,
+}
+
+impl Daemon {
+    /// After a hint it waits this long for more of them: a copied folder is one change, not a hundred.
+    const GATHER: Duration = Duration::from_millis(10);
+
+    /// A scan is never more than this part of the time, however many hints come.
+    const BREATHS: u32 = 4;
+
+    /// An inbox that is not there is looked for this often.
+    const ABSENT: Duration = Duration::from_secs(2);
+
+    /// Takes the project's lock, puts right what a dead process left behind, and gets ready to watch.
+    ///
+    /// Errors: `watch::running` when it is watched already, `config::invalid` when files would be put away into the
+    /// inbox, and what the store says.
+    pub async fn open(
+        project: &Project,
+        store: Store,
+        clock: Arc<dyn Clock>,
+        workflows: Vec<WorkflowRoute>,
+        conduct: Arc<dyn Conduct>,
+        tell: Tell,
+    ) -> Result<Self> {
+        refuse_loops(project)?;
+        let lock = Lock::take(store.folder())?;
+        let putter = Arc::new(Putter::new(project.clone(), store.clone(), tell.clone()));
+        recover::recover(project, &store, &putter, &tell).await?;
+        let desk = Desk::open(
+            project,
+            store.clone(),
+            Arc::clone(&clock),
+            workflows,
+            tell.clone(),
+        )
+        .await?;
+        Ok(Self {
+            desk,
+            watch: Watch::new(&project.inbox()),
+            inbox: project.inbox(),
+            rescan: project.config.watch.rescan,
+            queue: Queue {
+                store,
+                clock,
+                conduct,
+                concurrency: project.config.watch.concurrency,
+                putter,
+                tell,
+                wake: Arc::new(Notify::new()),
+            },
+            _lock: lock,
+        })
+    }
+
+    /// Works until `stop`; then no file is taken any more, and it returns when no run is in work.
+    ///
+    /// An error breaks runs off cleanly before it is returned; they start over next time.
+    pub async fn run(self, stop: Stop) -> Result<()> {
+        let Self {
+            mut desk,
+            mut watch,
+            queue,
+            inbox,
+            rescan,
+            _lock,
+        } = self;
+        let intake = async {
+            let done = Self::take_in(&mut desk, &mut watch, &queue, &inbox, rescan, &stop).await;
+            if done.is_err() {
+                stop.interrupt();
+            }
+            done
+        };
+        let work = async {
+            let done = queue.work(&stop).await;
+            if done.is_err() {
+                stop.interrupt();
+            }
+            done
+        };
+        let (intake, work) = tokio::join!(intake, work);
+        intake.and(work)
+    }
+
+    /// Whether a daemon watches this project now.
+    pub fn watches(project: &Project) -> bool {
+        Lock::is_held(&project.state())
+    }
+
+    async fn take_in(
+        desk: &mut Desk,
+        watch: &mut Watch,
+        queue: &Queue,
+        inbox: &std::path::Path,
+        rescan: Duration,
+        stop: &Stop,
+    ) -> Result<()> {
+        let clock = &queue.clock;
+        while !stop.is_finishing() {
+            // Armed first, scanned second: what happens in between is seen by one or the other.
+            if let Err(warning) = watch.arm(scan::root(inbox)) {
+                queue.tell.say(Notice::Warned(warning.report()));
+            }
+            let before = clock.elapsed();
+            let tick = desk.tick().await?;
+            let now = clock.elapsed();
+            if tick.queued > 0 {
+                queue.wake.notify_one();
+            }
+            let period = if tick.absent {
+                rescan.min(Self::ABSENT)
+            } else {
+                rescan
+            };
+            let due = desk
+                .due()
+                .map_or(period, |due| due.saturating_sub(now))
+                .min(period);
+            let breath = Self::GATHER.max(now.saturating_sub(before) * Self::BREATHS);
+            tokio::select! {
+                () = stop.finishing() => {}
+                () = clock.sleep(due) => {}
+                () = watch.hint() => tokio::select! {
+                    () = stop.finishing() => {}
+                    () = clock.sleep(breath) => {}
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Daemon {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Daemon")
+            .field("inbox", &self.inbox)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What we write must not be taken for what was dropped.
+fn refuse_loops(project: &Project) -> Result<()> {
+    let folders = &project.config.folders;
+    let inbox = project.inbox();
+    for (name, folder) in [
+        ("outbox", &folders.outbox),
+        ("processed", &folders.processed),
+        ("failed", &folders.failed),
+    ] {
+        if project.root.join(folder).starts_with(&inbox) {
+            let message =
+                format!("folder `{name}` lies in the inbox, so its files would be taken as dropped");
+            return Err(Diagnostic::new("config::invalid", message).help(format!(
+                "choose another place for `folders.{name}` in tidemill.toml"
+            )));
+        }
+    }
+    Ok(())
+}

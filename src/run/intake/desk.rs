@@ -1,0 +1,354 @@
+//! The desk: looks at the inbox, keeps the ledger, and claims what is complete.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::clock::Clock;
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::{Digest, RunId};
+use crate::event::input::{Fingerprint, InputChange, InputFile};
+use crate::event::state::InputState;
+use crate::run::intake::WorkflowRoute;
+use crate::run::intake::notice::{Notice, Tell};
+use crate::run::intake::place;
+use crate::store::{Claim, NewRun, Store, Taken};
+use crate::trigger::drop_folder::routes::Routes;
+use crate::trigger::drop_folder::scan::{Root, scan};
+use crate::trigger::drop_folder::settle::{Settling, blocked};
+
+/// Looks, records, claims: one [`Desk::tick`] after the other.
+#[derive(Debug)]
+pub struct Desk {
+    inbox: PathBuf,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    workflows: Vec<WorkflowRoute>,
+    routes: Routes,
+    settling: Settling,
+    absent: bool,
+    ids: Ids,
+    tell: Tell,
+}
+
+/// What one look has brought.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tick {
+    /// Runs that were queued.
+    pub queued: usize,
+    /// Whether the inbox was there.
+    pub absent: bool,
+}
+
+/// What became of a file that was about to be taken.
+enum Taking {
+    Read(Fingerprint, Digest),
+    Changed(String),
+    Blocked(String),
+    Gone,
+}
+
+impl Desk {
+    /// Files are claimed in groups: one transaction each, and a crash concerns few.
+    const GROUP: usize = 64;
+
+    /// Changes are recorded in groups.
+    const CHANGES: usize = 1000;
+
+    /// Starts with what the ledger knows.
+    pub async fn open(
+        project: &Project,
+        store: Store,
+        clock: Arc<dyn Clock>,
+        workflows: Vec<WorkflowRoute>,
+        tell: Tell,
+    ) -> Result<Self> {
+        let globs = workflows.iter().flat_map(|route| {
+            let workflow = route.workflow.as_str();
+            route.globs.iter().map(move |glob| (workflow, glob.as_str()))
+        });
+        let routes = Routes::new(globs)?;
+        let mut settling = Settling::new(project.config.watch.settle);
+        let waiting = [
+            InputState::Seen,
+            InputState::Settling,
+            InputState::Ignored,
+            InputState::Blocked,
+        ];
+        for row in store.inputs(&waiting).await? {
+            let change = InputChange {
+                path: row.path,
+                fingerprint: row.fingerprint,
+                state: row.state,
+                reason: row.reason,
+            };
+            settling.remember(change, clock.elapsed());
+        }
+        Ok(Self {
+            inbox: project.inbox(),
+            store,
+            clock,
+            workflows,
+            routes,
+            settling,
+            absent: false,
+            ids: Ids::default(),
+            tell,
+        })
+    }
+
+    /// Looks at the whole inbox once and claims every file that is complete.
+    pub async fn tick(&mut self) -> Result<Tick> {
+        let inbox = self.inbox.clone();
+        let scan = blocking(move || scan(&inbox)).await?;
+        self.note_root(scan.root);
+        let observed = self.settling.observe(&scan, &self.routes, self.clock.elapsed());
+        for group in observed.changes.chunks(Self::CHANGES) {
+            self.record(group).await?;
+        }
+        let mut tick = Tick {
+            queued: 0,
+            absent: self.absent,
+        };
+        for group in observed.ready.chunks(Self::GROUP) {
+            tick.queued += self.take(group).await?;
+        }
+        Ok(tick)
+    }
+
+    /// When the next look is worth it, at the latest.
+    pub fn due(&self) -> Option<Duration> {
+        self.settling.due()
+    }
+
+    fn note_root(&mut self, root: Root) {
+        let absent = root == Root::Absent;
+        if absent != self.absent {
+            self.absent = absent;
+            let inbox = self.inbox.clone();
+            self.tell.say(if absent {
+                Notice::InboxAbsent(inbox)
+            } else {
+                Notice::InboxBack(inbox)
+            });
+        }
+    }
+
+    async fn record(&self, changes: &[InputChange]) -> Result<()> {
+        self.store.record(changes).await?;
+        for change in changes {
+            if matches!(change.state, InputState::Ignored | InputState::Blocked) {
+                self.tell.say(Notice::Left {
+                    path: change.path.clone(),
+                    state: change.state,
+                    reason: change.reason.clone().unwrap_or_default(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a group of complete files out of the inbox and queues their runs. Gives how many.
+    async fn take(&mut self, ready: &[InputChange]) -> Result<usize> {
+        let mut readable = Vec::with_capacity(ready.len());
+        for change in ready {
+            // Before anything is written: a file that may not be read stays where it is.
+            match place::open(&self.inbox.join(change.path.as_path())) {
+                Ok(_) => readable.push(change.clone()),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => self.refuse(change, InputState::Blocked, why(&error)).await?,
+            }
+        }
+        let taken = self.store.ready(&readable).await?;
+        let moves: Vec<(PathBuf, PathBuf, Fingerprint)> = readable
+            .iter()
+            .zip(&taken)
+            .map(|(change, taken)| {
+                let home = self.inbox.join(change.path.as_path());
+                (
+                    home,
+                    self.store.folder().join(&taken.claimed_path),
+                    change.fingerprint,
+                )
+            })
+            .collect();
+        let takings: Vec<Taking> = blocking(move || {
+            moves
+                .iter()
+                .map(|(home, claimed, version)| carry(home, claimed, *version))
+                .collect()
+        })
+        .await?;
+        let mut claims = Vec::new();
+        let mut notices = Vec::new();
+        for ((change, taken), taking) in readable.iter().zip(taken).zip(takings) {
+            match taking {
+                Taking::Read(fingerprint, digest) => {
+                    let runs = self.runs_for(change, &taken, fingerprint, &digest).await?;
+                    notices.push(Notice::Claimed {
+                        path: change.path.clone(),
+                        runs: runs
+                            .iter()
+                            .map(|run| (run.workflow.clone(), run.id.clone()))
+                            .collect(),
+                    });
+                    claims.push(Claim {
+                        input: taken.input,
+                        fingerprint,
+                        digest,
+                        runs,
+                    });
+                    self.settling.claimed(&change.path);
+                }
+                Taking::Changed(reason) => self.undo(change, &taken, InputState::Settling, reason).await?,
+                Taking::Blocked(reason) => self.undo(change, &taken, InputState::Blocked, reason).await?,
+                Taking::Gone => {
+                    let reason = "it was taken out of the inbox while it was being claimed";
+                    self.store.put_back(taken.input, InputState::Gone, reason).await?;
+                    self.settling.claimed(&change.path);
+                }
+            }
+        }
+        self.store.claim(&claims).await?;
+        for notice in notices {
+            self.tell.say(notice);
+        }
+        Ok(claims.iter().map(|claim| claim.runs.len()).sum())
+    }
+
+    async fn runs_for(
+        &mut self,
+        change: &InputChange,
+        taken: &Taken,
+        fingerprint: Fingerprint,
+        digest: &Digest,
+    ) -> Result<Vec<NewRun>> {
+        let at = self.clock.now();
+        let mut runs = Vec::new();
+        for matching in self.routes.matching(&change.path) {
+            let Some(route) = self
+                .workflows
+                .iter()
+                .find(|route| route.workflow == matching.workflow)
+            else {
+                continue;
+            };
+            runs.push(NewRun {
+                id: self.ids.fresh(at, &self.store).await?,
+                workflow: route.workflow.clone(),
+                trigger: "drop".to_owned(),
+                inputs: vec![InputFile {
+                    path: change.path.clone(),
+                    size: fingerprint.size,
+                    digest: digest.clone(),
+                }],
+                script: route.bundle.clone(),
+                model: route.model.clone(),
+                input: Some(taken.input),
+                at,
+            });
+        }
+        Ok(runs)
+    }
+
+    /// Puts a file back that was moved, if it was, and has it wait again.
+    async fn undo(
+        &mut self,
+        change: &InputChange,
+        taken: &Taken,
+        state: InputState,
+        reason: String,
+    ) -> Result<()> {
+        let home = self.inbox.join(change.path.as_path());
+        let claimed = self.store.folder().join(&taken.claimed_path);
+        let mark = format!("again-{}", taken.input);
+        let back = blocking(move || put_home(&claimed, &home, &mark)).await?;
+        back.map_err(|error| {
+            let message = format!("cannot put {} back into the inbox", change.path.display());
+            Diagnostic::new("watch::unmovable", message).cause(error).help(
+                "the inbox must be writable for this user; the file is kept in .tidemill/claimed until it is",
+            )
+        })?;
+        self.store.put_back(taken.input, state, &reason).await?;
+        self.refuse(change, state, reason).await
+    }
+
+    async fn refuse(&mut self, change: &InputChange, state: InputState, reason: String) -> Result<()> {
+        let now = self.clock.elapsed();
+        let refused = self
+            .settling
+            .refused(&change.path, change.fingerprint, state, reason, now);
+        self.record(&[refused]).await
+    }
+}
+
+/// Moves a file out of the inbox and reads it there, where nobody new can reach it.
+fn carry(home: &Path, claimed: &Path, version: Fingerprint) -> Taking {
+    if !place::stands(home, version) {
+        return match home.symlink_metadata() {
+            Ok(_) => Taking::Changed("it changed while it was being claimed".to_owned()),
+            Err(_) => Taking::Gone,
+        };
+    }
+    if let Err(error) = place::relocate(home, claimed) {
+        return match error.kind() {
+            std::io::ErrorKind::NotFound => Taking::Gone,
+            _ => Taking::Blocked(why(&error)),
+        };
+    }
+    match place::read_still(claimed) {
+        // On another file system it is a copy, which was compared while it was made.
+        Ok(Some((now, digest))) if now == version || now.device != version.device => {
+            Taking::Read(now, digest)
+        }
+        Ok(_) => Taking::Changed("its writer went on while it was being claimed".to_owned()),
+        Err(error) => Taking::Blocked(why(&error)),
+    }
+}
+
+fn put_home(claimed: &Path, home: &Path, mark: &str) -> std::io::Result<()> {
+    if claimed.symlink_metadata().is_ok() {
+        place::put_back(claimed, home, mark)?;
+    }
+    if let Some(folder) = claimed.parent() {
+        // Empty, or never made.
+        let _ = std::fs::remove_dir(folder);
+    }
+    Ok(())
+}
+
+fn why(error: &std::io::Error) -> String {
+    error.raw_os_error().map_or_else(|| error.to_string(), blocked)
+}
+
+async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(act).await.map_err(|error| {
+        Diagnostic::new("watch::broken", "looking at the inbox broke off inside tidemill").cause(error)
+    })
+}
+
+/// Ids of runs queued in one second: four random characters are not enough for thousands of them.
+#[derive(Debug, Default)]
+struct Ids {
+    second: i64,
+    given: HashSet<RunId>,
+}
+
+impl Ids {
+    async fn fresh(&mut self, at: Timestamp, store: &Store) -> Result<RunId> {
+        if at.as_second() != self.second {
+            self.second = at.as_second();
+            self.given.clear();
+        }
+        loop {
+            let id = RunId::new(at);
+            if self.given.insert(id.clone()) && store.run(&id).await?.is_none() {
+                return Ok(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! At start: what a process that died has left behind is put right before anything new begins.
+//!
+//! A file that was being taken goes back into the inbox; a run that was in work waits again; a file whose runs have all
+//! ended is put away.
+
+use std::fs;
+
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
+use crate::event::state::{InputState, RunState};
+use crate::run::intake::finish::Putter;
+use crate::run::intake::notice::{Notice, Tell};
+use crate::run::intake::place;
+use crate::run::queue::{fail, requeue};
+use crate::store::{InputRow, RunRow, Store};
+
+/// A run that brought the process down this often is not tried again.
+pub(super) const ATTEMPTS: u32 = 3;
+
+/// Puts everything right.
+pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, tell: &Tell) -> Result<()> {
+    for row in store.inputs(&[InputState::Ready]).await? {
+        undo(project, store, &row).await?;
+    }
+    let claimed = store.inputs(&[InputState::Claimed]).await?;
+    for row in &claimed {
+        complete(project, store, row)?;
+    }
+    for run in store.unended().await? {
+        start_over(store, &run, tell).await?;
+    }
+    for row in claimed {
+        putter.put_away(row.id).await?;
+    }
+    Ok(())
+}
+
+/// The file was on its way out of the inbox and has no run yet: back with it.
+async fn undo(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
+    let home = project.inbox().join(row.path.as_path());
+    if let Some(claimed) = row.claimed_path.as_ref().map(|path| store.folder().join(path)) {
+        let failed = |error: std::io::Error| {
+            let message = format!("cannot put {} back into the inbox", row.path.display());
+            Diagnostic::new("watch::unmovable", message)
+                .cause(error)
+                .help(format!(
+                    "its folder must be writable for this user; it is kept as {}",
+                    claimed.display()
+                ))
+        };
+        if place::stands(&home, row.fingerprint) && claimed.symlink_metadata().is_ok() {
+            // Both: it was copied to another file system, and the original is still there.
+            fs::remove_file(&claimed).map_err(failed)?;
+        } else if claimed.symlink_metadata().is_ok() {
+            place::put_back(&claimed, &home, &format!("again-{}", row.id)).map_err(failed)?;
+        }
+        if let Some(folder) = claimed.parent() {
+            // With what is left of a copy that was never finished.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+    let reason = "tidemill ended while it was being claimed; it waits again";
+    store.put_back(row.id, InputState::Settling, reason).await
+}
+
+/// The runs exist, and the move may not have reached the disk before the power went.
+fn complete(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
+    let Some(claimed) = row.claimed_path.as_ref().map(|path| store.folder().join(path)) else {
+        return Ok(());
+    };
+    let home = project.inbox().join(row.path.as_path());
+    if claimed.symlink_metadata().is_ok() || !place::stands(&home, row.fingerprint) {
+        return Ok(());
+    }
+    place::relocate(&home, &claimed).map_err(|error| {
+        Diagnostic::new("watch::unmovable", format!("cannot take {}", row.path.display()))
+            .cause(error)
+            .help("the inbox and .tidemill must be writable for this user")
+    })
+}
+
+async fn start_over(store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
+    if run.published.is_some() {
+        // Everything was done but saying so; a second time would publish twice.
+        let ended = What::RunEnded {
+            state: RunState::Succeeded,
+            report: None,
+            usage: run.usage,
+            cost: run.cost,
+        };
+        return store.append(&run.id, ended).await.map(drop);
+    }
+    if run.state == RunState::Queued {
+        return Ok(());
+    }
+    if run.attempts >= ATTEMPTS {
+        let message = format!("interrupted {} times", run.attempts);
+        let why = Diagnostic::new("run::interrupted", message)
+            .help("tidemill or the machine went down each time this run was in work; `tidemill logs` shows how far it came");
+        return fail(store, run, &why).await;
+    }
+    requeue(
+        store,
+        &run.id,
+        "tidemill ended while it was in work; it starts over",
+    )
+    .await?;
+    tell.say(Notice::Requeued(run.id.clone()));
+    Ok(())
+}

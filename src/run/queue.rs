@@ -1,0 +1,162 @@
+//! The queue: runs of dropped files, so many at once, oldest first.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
+use crate::event::id::RunId;
+use crate::event::state::RunState;
+use crate::run::intake::finish::Putter;
+use crate::run::intake::notice::{Notice, Tell};
+use crate::run::intake::stop::Stop;
+use crate::store::{RunRow, Store};
+
+/// Who carries a run out.
+#[async_trait]
+pub trait Conduct: Send + Sync {
+    /// Carries `run` out and gives its end state; everything that happened is in its log by then.
+    ///
+    /// When `stop` fires it leaves soon and may leave the run without an end: it starts over later.
+    async fn conduct(&self, run: &RunRow, stop: CancellationToken) -> Result<RunState>;
+}
+
+/// Takes runs from the store and has them carried out.
+pub(crate) struct Queue {
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) conduct: Arc<dyn Conduct>,
+    pub(crate) concurrency: usize,
+    pub(crate) putter: Arc<Putter>,
+    pub(crate) tell: Tell,
+    /// Woken when runs were queued.
+    pub(crate) wake: Arc<Notify>,
+}
+
+type Ended = Result<(Id, Result<RunState>), JoinError>;
+
+impl Queue {
+    /// A run that is broken off has this long to leave cleanly.
+    const GRACE: Duration = Duration::from_secs(20);
+
+    /// Works until it is told to stop, and then until no run is in work.
+    pub(crate) async fn work(&self, stop: &Stop) -> Result<()> {
+        let mut tasks: JoinSet<Result<RunState>> = JoinSet::new();
+        let mut running: HashMap<Id, RunRow> = HashMap::new();
+        let mut said = false;
+        loop {
+            if !stop.is_finishing() {
+                self.fill(&mut tasks, &mut running, stop).await?;
+            } else if tasks.is_empty() {
+                return Ok(());
+            } else if !said {
+                said = true;
+                self.tell.say(Notice::Finishing(tasks.len()));
+            }
+            tokio::select! {
+                Some(ended) = tasks.join_next_with_id(), if !tasks.is_empty() => {
+                    self.ended(ended, &mut running, stop).await?;
+                }
+                () = self.wake.notified() => {}
+                () = stop.finishing(), if !stop.is_finishing() => {}
+                () = self.out_of_grace(stop) => tasks.abort_all(),
+            }
+        }
+    }
+
+    /// Gives every free worker the oldest run that waits.
+    async fn fill(
+        &self,
+        tasks: &mut JoinSet<Result<RunState>>,
+        running: &mut HashMap<Id, RunRow>,
+        stop: &Stop,
+    ) -> Result<()> {
+        let free = self.concurrency.saturating_sub(running.len());
+        if free == 0 {
+            return Ok(());
+        }
+        // A run just started may still count as waiting in the store.
+        let limit = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
+        let waiting = self.store.waiting(limit).await?;
+        let fresh = |row: &RunRow| !running.values().any(|known| known.id == row.id);
+        let next: Vec<RunRow> = waiting.into_iter().filter(fresh).take(free).collect();
+        for mut row in next {
+            self.store.count_attempt(&row.id).await?;
+            row.attempts = row.attempts.saturating_add(1);
+            let (conduct, run, token) = (Arc::clone(&self.conduct), row.clone(), stop.token());
+            let task = tasks.spawn(async move { conduct.conduct(&run, token).await });
+            running.insert(task.id(), row);
+        }
+        Ok(())
+    }
+
+    /// A run left its worker: sees to it that it has an end or waits again, and puts its file away.
+    async fn ended(&self, ended: Ended, running: &mut HashMap<Id, RunRow>, stop: &Stop) -> Result<()> {
+        let (id, outcome) = match ended {
+            Ok((id, outcome)) => (id, outcome),
+            Err(error) => (
+                error.id(),
+                Err(
+                    Diagnostic::new("run::broken", "the run broke off inside tidemill")
+                        .cause(error)
+                        .help("this is a mistake in tidemill; the file is kept in the failed folder"),
+                ),
+            ),
+        };
+        let Some(row) = running.remove(&id) else {
+            return Ok(());
+        };
+        let now = self.store.run(&row.id).await?;
+        if now.is_some_and(|row| row.state.is_end()) {
+            if let Err(error) = outcome {
+                self.tell.say(Notice::Warned(error.report()));
+            }
+        } else if stop.is_interrupting() {
+            requeue(&self.store, &row.id, "it was stopped; it starts over").await?;
+            self.tell.say(Notice::Requeued(row.id));
+            return Ok(());
+        } else {
+            let error = outcome.err().unwrap_or_else(|| {
+                Diagnostic::new("run::unfinished", "the run stopped without a result")
+                    .help("`tidemill logs` shows how far it came")
+            });
+            fail(&self.store, &row, &error).await?;
+        }
+        match row.input {
+            Some(input) => self.putter.put_away(input).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn out_of_grace(&self, stop: &Stop) {
+        stop.interrupting().await;
+        self.clock.sleep(Self::GRACE).await;
+    }
+}
+
+/// Sends a run back to the start of its story.
+pub(crate) async fn requeue(store: &Store, run: &RunId, reason: &str) -> Result<()> {
+    let waiting = What::StateEntered {
+        state: RunState::Queued,
+        reason: Some(reason.to_owned()),
+    };
+    store.append(run, waiting).await.map(drop)
+}
+
+/// Ends a run that could not end by itself.
+pub(crate) async fn fail(store: &Store, run: &RunRow, why: &Diagnostic) -> Result<()> {
+    let ended = What::RunEnded {
+        state: RunState::Failed,
+        report: Some(why.report()),
+        usage: run.usage,
+        cost: run.cost,
+    };
+    store.append(&run.id, ended).await.map(drop)
+}

@@ -1,0 +1,47 @@
+//! The queue: runs of dropped files that wait for a worker.
+//!
+//! A run started by hand belongs to the process that started it and is never taken from here.
+
+use crate::diagnostic::Result;
+use crate::event::id::RunId;
+use crate::event::state::RunState;
+use crate::store::Store;
+use crate::store::error::explain;
+use crate::store::run::{RunRow, decode};
+
+impl Store {
+    /// Runs of dropped files that wait, oldest first, `limit` at most.
+    pub async fn waiting(&self, limit: u32) -> Result<Vec<RunRow>> {
+        sqlx::query("SELECT * FROM runs WHERE state = ?1 AND input IS NOT NULL ORDER BY number LIMIT ?2")
+            .bind(RunState::Queued.as_str())
+            .bind(limit)
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("read the queue", error))?
+            .iter()
+            .map(decode)
+            .collect()
+    }
+
+    /// Runs of dropped files that have not ended, oldest first: after a start, what a dead process left behind.
+    pub async fn unended(&self) -> Result<Vec<RunRow>> {
+        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND input IS NOT NULL ORDER BY number")
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("read the queue", error))?
+            .iter()
+            .map(decode)
+            .collect()
+    }
+
+    /// Counts one more attempt at a run, before it is made: a run that brings the process down counts as well.
+    pub async fn count_attempt(&self, run: &RunId) -> Result<()> {
+        let writer = &mut *self.0.writer.lock().await;
+        sqlx::query("UPDATE runs SET attempts = attempts + 1 WHERE id = ?1")
+            .bind(run.as_str())
+            .execute(writer)
+            .await
+            .map(drop)
+            .map_err(|error| explain("count an attempt", error))
+    }
+}
