@@ -169,13 +169,16 @@ async fn watching(project: &Project, acts: &[Act]) -> Watching {
 impl Watching {
     /// Lets time pass until something comes out of `next`.
     async fn pass<T>(clock: &ManualClock, next: impl Future<Output = T>) -> T {
-        let mut next = std::pin::pin!(next);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut next => return done,
-                () = tokio::task::yield_now() => clock.advance(Duration::from_millis(50)),
+        let passing = async {
+            loop {
+                tokio::task::yield_now().await;
+                clock.advance(Duration::from_millis(50));
             }
+        };
+        tokio::select! {
+            biased;
+            done = soon(next) => done,
+            () = passing => unreachable!("time passes for ever"),
         }
     }
 
