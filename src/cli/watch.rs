@@ -8,7 +8,7 @@ use crate::cli::{Context, Exit, live};
 use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
-use crate::event::input::printable;
+use crate::event::input::{RawPath, printable};
 use crate::event::state::InputState;
 use crate::report::progress::Steps;
 use crate::report::screen::Screen;
