@@ -1,11 +1,15 @@
 //! What a good artifact is: checks after the agent is done.
 
+mod file;
+
 use std::fmt;
 
 use async_trait::async_trait;
 
 use crate::diagnostic::Result;
 use crate::event::finding::Finding;
+use crate::workflow::expectation::{Expect, File, Output};
+use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::{Artifact, RunView};
 
 /// A check across files that only the script knows; implemented by `script`.
@@ -13,4 +17,46 @@ use crate::workflow::view::{Artifact, RunView};
 pub trait Validate: Send + Sync + fmt::Debug {
     /// Everything it finds wrong. An error is a mistake of the script and ends the run.
     async fn validate(&self, artifacts: &[Artifact], run: &RunView) -> Result<Vec<Finding>>;
+}
+
+/// Everything wrong with one artifact. Reads the file: call it where blocking is allowed.
+pub fn check(expect: &Expect, artifact: &Artifact) -> Vec<Finding> {
+    match expect {
+        Expect::File(expect) => file::check(expect, artifact),
+        Expect::Csv(_) | Expect::Json(_) | Expect::Image(_) | Expect::Text(_) => {
+            file::check(&File::default(), artifact)
+        }
+    }
+}
+
+/// Everything wrong with the outputs of a run, in the order of `outputs`: files that are missing, files that were
+/// refused on their way out, and what [`check`] finds. Reads the files: call it where blocking is allowed.
+pub fn check_all(
+    outputs: &[Output],
+    collected: &[Artifact],
+    refused: &[(WorkspacePath, String)],
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for output in outputs {
+        let path = output.path.as_str();
+        if let Some((_, reason)) = refused.iter().find(|(refused, _)| *refused == output.path) {
+            findings.push(
+                Finding::new(
+                    "output.refused",
+                    format!("the file was not taken out of the sandbox: {reason}"),
+                )
+                .path(path)
+                .expected("a regular file"),
+            );
+        } else if let Some(artifact) = collected.iter().find(|artifact| artifact.path == output.path) {
+            findings.extend(check(&output.expect, artifact));
+        } else {
+            findings.push(
+                Finding::new("output.missing", "the file does not exist")
+                    .path(path)
+                    .expected("a regular file at this path"),
+            );
+        }
+    }
+    findings
 }

@@ -1,11 +1,20 @@
 //! What is checked before something happens: the guardrail pipeline and its verdicts.
 
+pub mod commands;
+pub mod input_size;
+mod pipeline;
+
+pub use pipeline::{Judgement, Outcome, Pipeline};
+
 use std::fmt;
 
 use async_trait::async_trait;
 
 use crate::diagnostic::Result;
 use crate::event::verdict::{Stage, Verdict};
+use crate::guard::commands::Commands;
+use crate::guard::input_size::InputSize;
+use crate::workflow::guardrail::Guardrail;
 
 /// A check before something happens. Built-in ones live here, functions of scripts in `script`.
 #[async_trait]
@@ -68,5 +77,14 @@ impl Subject<'_> {
             Self::ToolOutput { .. } => Stage::ToolOutput,
             Self::Answer { .. } => Stage::Answer,
         }
+    }
+}
+
+/// The guard that a declared guardrail stands for; `None` for a function of the script, which `script` makes.
+pub fn built_in(guardrail: &Guardrail) -> Option<Box<dyn Guard>> {
+    match guardrail {
+        Guardrail::InputSize { max } => Some(Box::new(InputSize::new(*max))),
+        Guardrail::Commands { deny, ask, allow } => Some(Box::new(Commands::new(deny, ask, allow))),
+        Guardrail::Hook { .. } => None,
     }
 }

@@ -1,0 +1,174 @@
+//! Every guard of a stage, one after the other; the first that says no ends it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::event::verdict::{Stage, Verdict};
+use crate::guard::{Guard, Subject};
+
+/// The guards of a run, in the order the script names them.
+#[derive(Debug, Default)]
+pub struct Pipeline {
+    guards: Vec<Box<dyn Guard>>,
+    patience: Patience,
+}
+
+/// How long one guard may think.
+#[derive(Debug, Clone, Copy)]
+struct Patience(Duration);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(Pipeline::GUARD_TIMEOUT)
+    }
+}
+
+/// What the guards of a stage said together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// Every guard that was asked, by name, and its verdict. An error or a timeout stands here as a denial.
+    pub verdicts: Vec<(String, Verdict)>,
+    /// What follows from them.
+    pub outcome: Outcome,
+}
+
+/// What follows from the verdicts of a stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Go on.
+    Pass,
+    /// Go on with this text instead: the prompt, the arguments as JSON, the output or the answer.
+    Replaced(String),
+    /// Stop.
+    Denied {
+        /// The guard that said so.
+        guard: String,
+        /// Why, for people and for the model.
+        reason: String,
+    },
+}
+
+impl Pipeline {
+    /// A guard that thinks longer counts as broken: the built-in ones need milliseconds, and a script's function
+    /// has limits of its own below this.
+    pub const GUARD_TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// A pipeline that asks `guards` in this order.
+    pub fn new(guards: Vec<Box<dyn Guard>>) -> Self {
+        Self {
+            guards,
+            patience: Patience::default(),
+        }
+    }
+
+    /// Asks every guard that watches the subject's stage, in order.
+    ///
+    /// The first denial ends it, and so does a question, since nobody can answer one yet. What a guard puts in
+    /// place is what the next guard sees. A guard that errors, takes longer than [`Pipeline::GUARD_TIMEOUT`] or
+    /// puts something impossible in place denies, and the reason says so.
+    pub async fn judge(&self, subject: Subject<'_>) -> Judgement {
+        let stage = subject.stage();
+        let mut verdicts = Vec::new();
+        let mut current = Current::default();
+        for guard in self.guards.iter().filter(|guard| guard.watches(stage)) {
+            let verdict = self.ask(guard.as_ref(), &current.subject(subject)).await;
+            let verdict = current.take(stage, verdict);
+            verdicts.push((guard.name().to_owned(), verdict.clone()));
+            let reason = match verdict {
+                Verdict::Pass | Verdict::Replace { .. } => continue,
+                Verdict::Deny { reason } => reason,
+                Verdict::Ask { reason } => {
+                    format!("{reason}: needs a person's approval, and approvals do not exist yet")
+                }
+            };
+            let guard = guard.name().to_owned();
+            return Judgement {
+                verdicts,
+                outcome: Outcome::Denied { guard, reason },
+            };
+        }
+        Judgement {
+            verdicts,
+            outcome: current.text.map_or(Outcome::Pass, Outcome::Replaced),
+        }
+    }
+
+    /// One guard's verdict; whatever is not a verdict is a denial.
+    async fn ask(&self, guard: &dyn Guard, subject: &Subject<'_>) -> Verdict {
+        match tokio::time::timeout(self.patience.0, guard.judge(subject)).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(error)) => {
+                let advice = error.advice().map(|advice| format!(" ({advice})"));
+                Verdict::Deny {
+                    reason: format!(
+                        "the guardrail failed, which counts as a denial: {error}{}",
+                        advice.unwrap_or_default()
+                    ),
+                }
+            }
+            Err(_) => Verdict::Deny {
+                reason: format!(
+                    "the guardrail gave no verdict within {} s, which counts as a denial",
+                    self.patience.0.as_secs()
+                ),
+            },
+        }
+    }
+}
+
+/// What the guards so far have put in place of the original.
+#[derive(Debug, Default)]
+struct Current {
+    text: Option<String>,
+    arguments: Option<Value>,
+}
+
+impl Current {
+    /// The subject as the next guard sees it.
+    fn subject<'a>(&'a self, original: Subject<'a>) -> Subject<'a> {
+        match (original, &self.text, &self.arguments) {
+            (Subject::ToolCall { tool, .. }, _, Some(arguments)) => Subject::ToolCall { tool, arguments },
+            (Subject::Prompt { .. }, Some(text), _) => Subject::Prompt { text },
+            (Subject::ToolOutput { tool, .. }, Some(output), _) => Subject::ToolOutput { tool, output },
+            (Subject::Answer { .. }, Some(text), _) => Subject::Answer { text },
+            (original, _, _) => original,
+        }
+    }
+
+    /// Takes a verdict in; a replacement that cannot be used comes back as a denial.
+    fn take(&mut self, stage: Stage, verdict: Verdict) -> Verdict {
+        let Verdict::Replace { with, .. } = &verdict else {
+            return verdict;
+        };
+        match stage {
+            Stage::Input => {
+                return Verdict::Deny {
+                    reason:
+                        "the guardrail wants to replace the input, which is not possible; it can pass, deny \
+                             or ask"
+                            .to_owned(),
+                };
+            }
+            Stage::ToolCall => match serde_json::from_str::<Value>(with) {
+                Ok(arguments @ Value::Object(_)) => self.arguments = Some(arguments),
+                Ok(_) => {
+                    return Verdict::Deny {
+                        reason: "the guardrail replaced the tool's arguments with JSON that is not an object"
+                            .to_owned(),
+                    };
+                }
+                Err(error) => {
+                    return Verdict::Deny {
+                        reason: format!(
+                            "the guardrail replaced the tool's arguments with text that is not JSON: {error}"
+                        ),
+                    };
+                }
+            },
+            Stage::Prompt | Stage::ToolOutput | Stage::Answer => {}
+        }
+        self.text = Some(with.clone());
+        verdict
+    }
+}
