@@ -1,6 +1,13 @@
 //! What a good artifact is: checks after the agent is done.
 
+mod csv;
 mod file;
+mod image;
+mod json;
+mod read;
+mod report;
+mod text;
+mod value;
 
 use std::fmt;
 
@@ -8,7 +15,7 @@ use async_trait::async_trait;
 
 use crate::diagnostic::Result;
 use crate::event::finding::Finding;
-use crate::workflow::expectation::{Expect, File, Output};
+use crate::workflow::expectation::{Expect, Output};
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::{Artifact, RunView};
 
@@ -22,10 +29,11 @@ pub trait Validate: Send + Sync + fmt::Debug {
 /// Everything wrong with one artifact. Reads the file: call it where blocking is allowed.
 pub fn check(expect: &Expect, artifact: &Artifact) -> Vec<Finding> {
     match expect {
+        Expect::Csv(expect) => csv::check(expect, artifact),
+        Expect::Json(expect) => json::check(expect, artifact),
+        Expect::Image(expect) => image::check(expect, artifact),
+        Expect::Text(expect) => text::check(expect, artifact),
         Expect::File(expect) => file::check(expect, artifact),
-        Expect::Csv(_) | Expect::Json(_) | Expect::Image(_) | Expect::Text(_) => {
-            file::check(&File::default(), artifact)
-        }
     }
 }
 
