@@ -2,6 +2,7 @@
 
 mod cells;
 mod header;
+mod lines;
 mod quotes;
 mod unique;
 
@@ -12,8 +13,9 @@ use csv::{ByteRecord, ReaderBuilder};
 use crate::event::finding::Finding;
 use crate::expect::csv::cells::Cells;
 use crate::expect::csv::header::Header;
+use crate::expect::csv::lines::Lines;
 use crate::expect::csv::unique::Unique;
-use crate::expect::read::{head, kind, open};
+use crate::expect::read::{self, head, kind, open};
 use crate::expect::report::Report;
 use crate::workflow::expectation::Csv;
 use crate::workflow::view::Artifact;
@@ -48,9 +50,10 @@ fn table(expect: &Csv, artifact: &Artifact, report: &mut Report<'_>) {
         });
         return;
     }
-    let Some(file) = open(artifact, report) else {
+    let (Some(file), Some(counted)) = (open(artifact, report), open(artifact, report)) else {
         return;
     };
+    let mut lines = Lines::new(counted);
     // Rows of another length are reported, not refused: one of them must not hide what is wrong with the rest.
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -81,11 +84,10 @@ fn table(expect: &Csv, artifact: &Artifact, report: &mut Report<'_>) {
             Err(error) => return unreadable(&error, report),
         }
         rows += 1;
-        let position = record.position();
-        last = position.map_or(last, csv::Position::byte);
-        let place = Place {
-            row: rows,
-            line: position.map_or(0, csv::Position::line),
+        last = record.position().map_or(last, csv::Position::byte);
+        let place = match lines.at(last) {
+            Ok(line) => Place { row: rows, line },
+            Err(error) => return read::unreadable(&error, report),
         };
         header.compare(&record, place, report);
         cells.check(&record, place, report);
