@@ -64,17 +64,15 @@ impl<'e> Cells<'e> {
 
 /// The pattern for a whole cell.
 fn anchored<'e>(text: &'e str, report: &mut Report<'_>) -> Option<(&'e str, Regex)> {
-    match Regex::new(&format!(r"\A(?:{text})\z")) {
-        Ok(regex) => Some((text, regex)),
-        Err(_) => {
-            report.add(
-                "csv.pattern",
-                format!("`{text}` is no regular expression; the workflow's check is wrong"),
-                |finding| finding,
-            );
-            None
-        }
-    }
+    let Ok(regex) = Regex::new(&format!(r"\A(?:{text})\z")) else {
+        report.add(
+            "csv.pattern",
+            format!("`{text}` is no regular expression; the workflow's check is wrong"),
+            |finding| finding,
+        );
+        return None;
+    };
+    Some((text, regex))
 }
 
 impl Column<'_> {
