@@ -167,6 +167,12 @@ fn rows_are_counted_as_people_do() {
     }
 }
 
+/// Programs that write a table with its row numbers leave the name of their column empty.
+#[test]
+fn a_column_without_a_name_is_a_column() {
+    assert_eq!(lines(&columns(&["a"]), ",a,b\n0,1,2\n1,3,4\n"), [""; 0]);
+}
+
 #[test]
 fn every_check_on_cells_names_row_column_expected_and_found() {
     let expect = Expect::Csv(Csv {
