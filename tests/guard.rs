@@ -158,7 +158,19 @@ const DENIED: &[&str] = &[
     "xargs -0r curl",
     "xargs --max-args=1 curl",
     "xargs --what-is-this curl",
+    "echo 'curl x' | xargs -I{} sh -c '{}'",
+    "echo 'curl x' | xargs -I @ sh -c '@'",
+    "echo curl | xargs env",
+    "echo curl x | xargs timeout 5",
+    "echo x.sh | xargs sh",
+    "echo -rf / | xargs rm",
+    "echo 'curl x' | parallel",
+    "echo 'curl x' | sudo -s",
+    "echo 'curl x' | su",
+    "chroot /",
     "find . -exec curl {} \\;",
+    "find . -exec {} \\;",
+    "find . -exec sh -c '{}' \\;",
     "find . -name x -execdir curl {} + -print",
     "find . -exec sh -c 'curl \"$1\"' _ {} \\;",
     "nohup curl x &",
@@ -279,6 +291,9 @@ const PASSED: &[&str] = &[
     "sed -n '1,5p' x | sort | uniq -c | head",
     "find . -name '*.py' -exec wc -l {} +",
     "find . -type f | xargs wc -l",
+    "ls | xargs -I{} mv {} old/{}",
+    "ls | xargs",
+    "find . -exec sh -c 'wc -l \"$1\"' _ {} \\;",
     "env X=1 python3 x.py",
     "timeout 5 python3 x.py",
     "bash run.sh",
@@ -484,7 +499,7 @@ async fn a_text_made_to_break_the_parser_is_denied() {
         "\\`".repeat(4_000),
     ] {
         let verdict = shell(NO_NETWORK, &command).await;
-        assert!(matches!(verdict, Verdict::Deny { .. }), "{:.40}", command);
+        assert!(matches!(verdict, Verdict::Deny { .. }), "{command:.40}");
     }
 }
 

@@ -141,8 +141,9 @@ impl Walker {
     }
 
     fn arithmetic_for(&mut self, clause: &ArithmeticForClauseCommand) {
-        for part in [&clause.initializer, &clause.condition, &clause.updater] {
-            part.iter().for_each(|expression| self.arithmetic(expression));
+        let parts = [&clause.initializer, &clause.condition, &clause.updater];
+        for expression in parts.into_iter().flatten() {
+            self.arithmetic(expression);
         }
         self.list(&clause.body.list);
     }
@@ -231,9 +232,9 @@ impl Walker {
             }
             AssignmentValue::Array(elements) => {
                 for (key, value) in elements {
-                    key.iter().for_each(|key| {
+                    if let Some(key) = key {
                         self.word(key);
-                    });
+                    }
                     self.word(value);
                 }
             }
@@ -297,6 +298,8 @@ impl Walker {
                 self.joined(words, &inner.iter().collect::<Vec<_>>());
             }
             Wrapped::Command(inner) => self.run(inner, input),
+            Wrapped::Completed(inner) => self.run(&inner, input),
+            Wrapped::Shell => self.unclear(format!("`{}`, which starts a shell", show(words))),
             Wrapped::Unclear(word) => {
                 self.unclear(format!(
                     "`{}`, where `{}` hides which program runs",
@@ -320,7 +323,11 @@ impl Walker {
                     }
                 }
             }
-            Code::Commands(commands) => commands.into_iter().for_each(|inner| self.run(inner, None)),
+            Code::Commands(commands) => {
+                for inner in commands {
+                    self.run(&inner, None);
+                }
+            }
             Code::Input => match input {
                 Some(code) => self.code(code),
                 None => self.unclear(format!(

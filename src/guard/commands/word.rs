@@ -26,6 +26,15 @@ impl Word {
         }
     }
 
+    /// The word where `placeholder` is replaced with what nobody knows yet.
+    pub fn filled(&self, placeholder: &str) -> Self {
+        if self.text.contains(placeholder) {
+            Self::unknown(&self.text)
+        } else {
+            self.clone()
+        }
+    }
+
     /// Whether it certainly is `text`.
     pub fn is(&self, text: &str) -> bool {
         self.value.as_deref() == Some(text)
