@@ -1,1 +1,146 @@
-//! cli
+//! The command line through the built binary: exit codes, and what a wrong call is told. No engine is needed.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How a call ended.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn tidemill<A: AsRef<OsStr>>(folder: &Path, args: &[A]) -> Ended {
+    let output = Command::new(env!("CARGO_BIN_EXE_tidemill"))
+        .args(args)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env_remove("OPENAI_API_KEY")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary starts");
+    Ended {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A new project in a folder of its own.
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let made = tidemill(folder.path(), &["init", "."]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    folder
+}
+
+#[test]
+fn help_names_every_command_and_succeeds() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let help = tidemill(folder.path(), &["--help"]);
+    assert_eq!(help.code, Some(0));
+    for command in ["init", "check", "run", "watch", "runs", "show", "logs", "explain", "doctor", "demo"] {
+        let line = format!("\n  {command} ");
+        assert!(help.out.contains(&line), "{command} is missing in\n{}", help.out);
+    }
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for args in [&[][..], &["rnu"], &["run"], &["init"], &["check", "--colour"]] {
+        let ended = tidemill(folder.path(), args);
+        assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
+        assert!(ended.out.is_empty(), "{args:?} wrote to standard output");
+    }
+}
+
+#[test]
+fn without_a_project_the_way_to_one_is_shown() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for args in [&["check"][..], &["runs"], &["run", "hello"], &["demo"]] {
+        let ended = tidemill(folder.path(), args);
+        assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
+        assert!(ended.err.contains("config::no_project"), "{args:?}: {}", ended.err);
+        assert!(ended.err.contains("tidemill init"), "{args:?}: {}", ended.err);
+    }
+}
+
+#[test]
+fn a_broken_tidemill_toml_is_2_and_underlined() {
+    let folder = project();
+    fs::write(folder.path().join("tidemill.toml"), "[watch]\nsetle = \"1s\"\n").expect("writable");
+    let ended = tidemill(folder.path(), &["check"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("setle") && ended.err.contains("tidemill.toml:2"), "{}", ended.err);
+}
+
+#[test]
+fn init_shows_the_next_steps_and_never_touches_a_folder_in_use() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let made = tidemill(folder.path(), &["init", "reports"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.out.contains("cd reports"), "{}", made.out);
+    let again = tidemill(folder.path(), &["init", "reports"]);
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(again.err.contains("usage::not_empty"), "{}", again.err);
+}
+
+#[test]
+fn a_new_project_passes_check() {
+    let folder = project();
+    let ended = tidemill(folder.path(), &["check"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn a_mistake_in_a_script_is_2_and_named_with_its_line() {
+    let folder = project();
+    let path = folder.path().join("workflows/hello.lua");
+    let script = fs::read_to_string(&path).expect("the script");
+    fs::write(&path, script.replace("prompt  ", "promtp  ")).expect("writable");
+    let ended = tidemill(folder.path(), &["check"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let told = ended.out + &ended.err;
+    assert!(told.contains("promtp") && told.contains("did you mean `prompt`"), "{told}");
+    assert!(told.contains("workflows/hello.lua:"), "{told}");
+}
+
+#[test]
+fn an_unknown_workflow_is_2_and_the_near_one_is_named() {
+    let folder = project();
+    fs::write(folder.path().join("a.txt"), "text").expect("writable");
+    let ended = tidemill(folder.path(), &["run", "helo", "a.txt"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("`hello`"), "{}", ended.err);
+}
+
+#[test]
+fn a_project_without_runs_lists_none() {
+    let folder = project();
+    let ended = tidemill(folder.path(), &["runs"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn an_unknown_run_is_a_clear_error() {
+    let folder = project();
+    for args in [["show", "20990101-000000-zzzz"], ["logs", "20990101-000000-zzzz"]] {
+        let ended = tidemill(folder.path(), &args);
+        assert!(matches!(ended.code, Some(1 | 2)), "{args:?}: {ended:?}");
+        assert!(ended.err.contains("20990101-000000-zzzz"), "{args:?}: {}", ended.err);
+    }
+}
+
+#[test]
+fn explain_says_what_would_happen_to_a_path() {
+    let folder = project();
+    let taken = tidemill(folder.path(), &["explain", "inbox/hello/a.txt"]);
+    assert_eq!(taken.code, Some(0), "{taken:?}");
+    assert!(taken.out.contains("hello"), "{}", taken.out);
+    let ignored = tidemill(folder.path(), &["explain", "inbox/hello/a.pdf"]);
+    assert!(ignored.out.contains("hello/*.txt"), "the glob that misses is not named: {}", ignored.out);
+}

@@ -1,20 +1,39 @@
 //! The Lua host: loads a script, reads what it declares, and runs its functions within limits.
 
+pub mod api;
+mod check;
+mod declare;
+mod errors;
+mod fields;
+mod files;
+mod format;
+mod hooks;
+mod host;
+mod limits;
+mod load;
+mod place;
+mod play;
+mod raised;
+mod reading;
+mod require;
+mod spans;
+mod value;
+mod view;
+mod vm;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, Hasher};
-use crate::event::verdict::Stage;
-use crate::expect::Validate;
-use crate::guard::Guard;
-use crate::model::scripted::Play;
-use crate::workflow::view::RunView;
-use crate::workflow::{Hook, Workflow};
+use crate::workflow::Workflow;
+use files::Files;
+
+pub use check::{Checked, check, find};
+pub use hooks::Script;
+pub use play::load_model;
 
 /// A script and everything it read while it loaded: what a run is pinned to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,64 +74,16 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What `tidemill check` found.
-#[derive(Debug)]
-pub struct Checked {
-    /// The workflows without mistakes, by name.
-    pub workflows: Vec<Workflow>,
-    /// Mistakes and warnings, in the order of the files.
-    pub diagnostics: Vec<Diagnostic>,
-}
-
-/// A loaded script's functions; clones share one Lua state.
-#[derive(Debug, Clone)]
-pub struct Script;
-
-fn unready<T>() -> Result<T> {
-    Err(Diagnostic::new("script::unready", "scripts cannot be loaded yet"))
-}
-
-/// Loads the script at the root-relative path `file` in a fresh Lua state. All its mistakes are in one diagnostic.
-pub async fn load(_project: &Project, _file: &str) -> Result<Loaded> {
-    unready()
+/// Loads the script at the root-relative path `file` in a fresh Lua state.
+///
+/// Errors: every mistake of the script in one diagnostic, `script::...`.
+pub async fn load(project: &Project, file: &str) -> Result<Loaded> {
+    let ran = load::run(project, file, Files::disk(&project.root)).await?;
+    load::finish(file, ran)
 }
 
 /// Loads a pinned script: Lua and text come from the bundle alone.
-pub async fn load_bundle(_project: &Project, _bundle: &Bundle) -> Result<Loaded> {
-    unready()
-}
-
-/// Loads the workflow of that name.
-pub async fn find(_project: &Project, _name: &str) -> Result<Loaded> {
-    unready()
-}
-
-/// Checks scripts; with no files, every one directly in the workflows folder.
-pub async fn check(_project: &Project, _files: &[PathBuf]) -> Checked {
-    Checked {
-        workflows: Vec::new(),
-        diagnostics: Vec::new(),
-    }
-}
-
-/// Loads a scripted model from the root-relative path `file`.
-pub async fn load_model(_project: &Project, _file: &str) -> Result<Box<dyn Play>> {
-    unready()
-}
-
-impl Script {
-    /// The prompt a function makes for a run.
-    pub async fn prompt(&self, _hook: Hook, _run: Arc<RunView>) -> Result<String> {
-        unready()
-    }
-
-    /// A guardrail that is a function of the script.
-    pub fn guard(&self, _on: Stage, _name: &str, _hook: Hook, _run: Arc<RunView>) -> Box<dyn Guard> {
-        unimplemented!()
-    }
-
-    /// The check across files that is a function of the script.
-    pub fn validate(&self, _hook: Hook) -> Box<dyn Validate> {
-        unimplemented!()
-    }
+pub async fn load_bundle(project: &Project, bundle: &Bundle) -> Result<Loaded> {
+    let ran = load::run(project, &bundle.entry, Files::pinned(bundle)).await?;
+    load::finish(&bundle.entry, ran)
 }

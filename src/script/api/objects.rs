@@ -1,0 +1,152 @@
+//! What the modules' functions give back: typed values that a script hands on and cannot take apart.
+
+use mlua::{Lua, MetaMethod, MultiValue, UserData, UserDataMethods, Value};
+
+use super::{Class, Field};
+use crate::diagnostic::nearest;
+use crate::event::finding::Finding;
+use crate::event::verdict::Verdict;
+use crate::model::scripted::Step;
+use crate::script::host::Host;
+use crate::script::raised::Raised;
+use crate::workflow::Workflow;
+use crate::workflow::expectation::Expect;
+use crate::workflow::guardrail::Guardrail;
+use crate::workflow::image::Image;
+use crate::workflow::manifest::{Access, Content};
+use crate::workflow::trigger::Drop;
+
+/// A value made by one of the modules.
+#[derive(Debug, Clone)]
+pub(in crate::script) enum Thing {
+    /// `mill.workflow { ... }`
+    Workflow(Box<Workflow>),
+    /// `mill.drop { ... }`
+    Drop(Drop),
+    /// `mill.image ...`
+    Image(Image),
+    /// `mill.input()`, `mill.file "..."`, `mill.dir "..."`, `mill.text "..."`
+    Content(Content, Access),
+    /// `mill.secret "..."`: the name alone; the value never is in Lua.
+    Secret(String),
+    /// `guard.input_size { ... }`, `guard.commands { ... }`
+    Guardrail(Guardrail),
+    /// `guard.deny(...)` and its like.
+    Verdict(Verdict),
+    /// `expect.csv { ... }` and its like.
+    Expect(Expect),
+    /// `expect.fail(...)`
+    Finding(Finding),
+    /// `test.shell(...)` and its like.
+    Step(Step),
+    /// `test.script { ... }`
+    Part(Vec<Step>),
+}
+
+/// The object's side of `mill.file`, for the docs.
+pub(super) const CONTENT: Class = Class {
+    name: "tidemill.Content",
+    word: "mill.file",
+    doc: "What `mill.input`, `mill.file`, `mill.dir` and `mill.text` give: content for the manifest. A `mill.file` \
+          also serves as `prompt` or `instructions`.",
+    fields: &[Field {
+        name: "text",
+        kind: "fun(self): string",
+        doc: "The text of a `mill.file` or `mill.text`, for a prompt function.",
+    }],
+};
+
+impl Thing {
+    /// What it is, for messages.
+    pub(in crate::script) fn describe(&self) -> &'static str {
+        match self {
+            Self::Workflow(_) => "a workflow",
+            Self::Drop(_) => "a trigger",
+            Self::Image(_) => "an image",
+            Self::Content(Content::Input, _) => "a mill.input",
+            Self::Content(Content::File(_), _) => "a mill.file",
+            Self::Content(Content::Dir(_), _) => "a mill.dir",
+            Self::Content(Content::Text(_), _) => "a mill.text",
+            Self::Secret(_) => "a secret",
+            Self::Guardrail(_) => "a guardrail",
+            Self::Verdict(_) => "a verdict",
+            Self::Expect(_) => "an expectation",
+            Self::Finding(_) => "a finding",
+            Self::Step(_) => "a step of a scripted model",
+            Self::Part(_) => "a scripted model",
+        }
+    }
+
+    /// The thing in a Lua value, when it is one.
+    pub(in crate::script) fn of(value: &Value) -> Option<Self> {
+        let Value::UserData(thing) = value else {
+            return None;
+        };
+        thing.borrow::<Self>().ok().map(|thing| thing.clone())
+    }
+
+    fn opaque(&self) -> mlua::Error {
+        let raised = match self {
+            Self::Secret(name) => Raised::misuse(format!("the secret `{name}` cannot be read by a script"))
+                .help("secrets never reach a prompt, a log or the sandbox; hand the handle on as it is"),
+            Self::Content(Content::File(_) | Content::Text(_), _) => {
+                Raised::misuse(format!("{} is not text", self.describe()))
+                    .help("write `:text()` behind it to get its text")
+            }
+            other => Raised::misuse(format!("{} is not text", other.describe())),
+        };
+        raised.into()
+    }
+
+    /// The text of a file or a text.
+    fn text(&self, lua: &Lua) -> mlua::Result<String> {
+        match self {
+            Self::Content(Content::Text(text), _) => Ok(text.clone()),
+            Self::Content(Content::File(path), _) => {
+                let host = Host::of(lua)?;
+                // A run is pinned to what its script read when it loaded.
+                let text = if host.is_running() {
+                    host.files()
+                        .known(path)
+                        .ok_or_else(|| "was not read when the script loaded".to_owned())
+                } else {
+                    host.files().text(path)
+                };
+                text.map_err(|why| {
+                    Raised::misuse(format!("{path} {why}"))
+                        .help("name it with `mill.file` at the top of the script; it must be UTF-8 text")
+                        .into()
+                })
+            }
+            other => Err(Raised::misuse(format!("{} has no text", other.describe())).into()),
+        }
+    }
+}
+
+impl UserData for Thing {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_method("text", |lua, thing, ()| thing.text(lua));
+        methods.add_meta_method(MetaMethod::ToString, |_, thing, ()| -> mlua::Result<String> {
+            match thing {
+                Self::Secret(_) => Err(thing.opaque()),
+                other => Ok(other.describe().to_owned()),
+            }
+        });
+        methods.add_meta_function(
+            MetaMethod::Concat,
+            |_, sides: MultiValue| -> mlua::Result<String> {
+                let thing = sides.iter().find_map(Self::of);
+                Err(thing.map_or_else(|| mlua::Error::runtime("not text"), |thing| thing.opaque()))
+            },
+        );
+        methods.add_meta_method(MetaMethod::Index, |_, thing, name: String| -> mlua::Result<()> {
+            let raised = Raised::misuse(format!("{} has no `{name}`", thing.describe())).word(&name);
+            let near = nearest(&name, ["text"]);
+            Err(match near {
+                Some(near) => raised.help(format!("did you mean `{near}`?")),
+                None => raised,
+            }
+            .into())
+        });
+    }
+}

@@ -1,0 +1,119 @@
+//! The field `manifest`, and paths of the project.
+
+use mlua::Value;
+
+use crate::script::api::objects::Thing;
+use crate::script::host::Host;
+use crate::script::place::Place;
+use crate::script::{files, value};
+use crate::workflow::manifest::{Content, Entry};
+use crate::workflow::path::WorkspacePath;
+
+/// What a path of the project must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::script) enum Wanted {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+}
+
+/// Reads a path of the project that must exist; text is read at once, so that a run is pinned to it.
+pub(in crate::script) fn project_path(
+    host: &Host,
+    place: &Place,
+    path: &str,
+    value: &Value,
+    wanted: Wanted,
+) -> Option<String> {
+    let text = value::text(host, place, path, value)?;
+    let shown = value::shorten(&text);
+    let name = match files::normal(&text) {
+        Ok(name) => name,
+        Err(why) => {
+            let help = "paths are relative to the project's folder";
+            return value::bad(host, place, "script::bad_path", format!("`{shown}` {why}"), help);
+        }
+    };
+    if host.files().is_pinned() {
+        let _ = host.files().text(&name);
+        return Some(name);
+    }
+    let message = match (host.files().path(&name), wanted) {
+        (Err(why), _) => format!("`{shown}` {why}"),
+        (Ok(found), Wanted::File) if !found.is_file() => format!("`{shown}` is not a file"),
+        (Ok(found), Wanted::Folder) if !found.is_dir() => format!("`{shown}` is not a folder"),
+        (Ok(_), wanted) => {
+            if wanted == Wanted::File {
+                // What is no text, or too large for one, is no prompt; it is read when a run starts.
+                let _ = host.files().text(&name);
+            }
+            return Some(name);
+        }
+    };
+    let help = "paths are relative to the project's folder";
+    value::bad(host, place, "script::missing_file", message, help)
+}
+
+/// Reads a path in the workspace.
+pub(super) fn workspace_path(host: &Host, place: &Place, text: &str) -> Option<WorkspacePath> {
+    WorkspacePath::parse(text).map_or_else(
+        |why| {
+            let message = format!("the path `{}` {why}", value::shorten(text));
+            let mistake = place.mark_name(
+                crate::diagnostic::Diagnostic::new("script::bad_path", message),
+                "here",
+            );
+            host.mistake(mistake.help("paths are relative to /workspace, like `input/data.csv`"));
+            None
+        },
+        Some,
+    )
+}
+
+/// Reads the field `manifest`.
+pub(super) fn read(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (text, place, value) in items {
+        let Some(path) = workspace_path(host, &place, &text) else {
+            continue;
+        };
+        let Some(Thing::Content(content, access)) = Thing::of(&value) else {
+            let wanted = "mill.input(), mill.file, mill.dir or mill.text";
+            value::wrong::<()>(host, &place, &format!("manifest[\"{path}\"]"), wanted, &value);
+            continue;
+        };
+        let message = match (&content, path.is_folder()) {
+            (Content::Dir(_), false) => Some(format!("`{path}` gets a folder, and is written as a file")),
+            (Content::File(_) | Content::Text(_), true) => {
+                Some(format!("`{path}` gets a file, and is written as a folder"))
+            }
+            _ if entries.iter().any(|entry| collide(&entry.path, &path)) => {
+                Some(format!("`{path}` is in the way of another entry"))
+            }
+            _ => None,
+        };
+        if let Some(message) = message {
+            let mistake = crate::diagnostic::Diagnostic::new("script::bad_path", message);
+            let help = "a folder's path ends in `/`, a file's does not, and no entry lies under a file";
+            host.mistake(place.mark_name(mistake, "here").help(help));
+            continue;
+        }
+        entries.push(Entry {
+            path,
+            content,
+            access,
+        });
+    }
+    entries.sort_by(|left, right| left.path.cmp(&right.path));
+    entries
+}
+
+/// Whether two paths cannot both be there: they are the same, or one lies under the other's file.
+fn collide(left: &WorkspacePath, right: &WorkspacePath) -> bool {
+    let bare = |path: &WorkspacePath| path.as_str().trim_end_matches('/').to_owned();
+    let under = |inner: &WorkspacePath, outer: &WorkspacePath| {
+        !outer.is_folder() && inner.parents().any(|parent| parent == outer.as_str())
+    };
+    bare(left) == bare(right) || under(left, right) || under(right, left)
+}

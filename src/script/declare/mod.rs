@@ -1,0 +1,6 @@
+//! What `mill.workflow` is given, read into the plain types of [`crate::workflow`].
+
+pub(super) mod agent;
+pub(super) mod limits;
+pub(super) mod manifest;
+pub(super) mod workflow;

@@ -1,0 +1,296 @@
+//! `mill.workflow { ... }`: the whole declaration.
+
+use mlua::Value;
+
+use super::{agent, limits, manifest};
+use crate::config::{Config, ModelConfig, Provider};
+use crate::diagnostic::Diagnostic;
+use crate::event::id::Digest;
+use crate::event::verdict::Stage;
+use crate::script::api::objects::Thing;
+use crate::script::api::{Class, Field, advice, guard};
+use crate::script::fields::Fields;
+use crate::script::host::Host;
+use crate::script::place::Place;
+use crate::script::value;
+use crate::workflow::Workflow;
+use crate::workflow::agent::{Agent, Prompt, Repair};
+use crate::workflow::expectation::Output;
+use crate::workflow::guardrail::Guardrail;
+use crate::workflow::image::Image;
+use crate::workflow::limits::Limits;
+use crate::workflow::trigger::Drop;
+
+const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
+    Field { name, kind, doc }
+}
+
+/// What `mill.workflow` takes.
+pub(in crate::script) const WORKFLOW: Class = Class {
+    name: "tidemill.Workflow",
+    word: "mill.workflow",
+    doc: "What `mill.workflow` takes.",
+    fields: &[
+        field(
+            "name",
+            "string",
+            "a word of `a-z`, `0-9`, `-` and `_`, unique in the project",
+        ),
+        field("description", "string?", "One line for lists."),
+        field(
+            "triggers",
+            "tidemill.Trigger[]?",
+            "What starts it besides `tidemill run`.",
+        ),
+        field("image", "tidemill.Image", "where its commands run: mill.image"),
+        field(
+            "manifest",
+            "table<string, tidemill.Content>?",
+            "What is placed in /workspace before the agent starts: path = content.",
+        ),
+        field("agent", "tidemill.Agent", "who does the work: { model = ... }"),
+        field(
+            "prompt",
+            "string|tidemill.Content|fun(run: tidemill.Run): string",
+            "what the agent is asked: text, a mill.file, or a function of the run",
+        ),
+        field("limits", "tidemill.Limits?", "What it may use."),
+        field(
+            "guardrails",
+            "(tidemill.Guardrail|tidemill.InlineGuardrail)[]?",
+            "What is checked before something happens, in order.",
+        ),
+        field(
+            "outputs",
+            "table<string, tidemill.Expectation>?",
+            "What must come out: path in /workspace = expectation.",
+        ),
+        field(
+            "validate",
+            "fun(artifacts: table<string, tidemill.Artifact>, run: tidemill.Run): (tidemill.Finding|tidemill.Finding[])?",
+            "A check across files: returns nothing, a finding, or a list of findings.",
+        ),
+        field("repair", "tidemill.Repair?", "What happens when a check fails."),
+    ],
+};
+
+/// What `repair` takes.
+pub(in crate::script) const REPAIR: Class = Class {
+    name: "tidemill.Repair",
+    word: "repair",
+    doc: "What happens when a check fails.",
+    fields: &[field(
+        "attempts",
+        "integer",
+        "how often findings go back to the agent",
+    )],
+};
+
+/// A model that has not understood by then will not.
+const MOST_REPAIRS: u64 = 20;
+/// Names become folders and parts of ids.
+const LONGEST_NAME: usize = 64;
+
+/// Reads the declaration. What cannot be read is noted and replaced, so that all mistakes are found at once.
+pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option<Workflow> {
+    let fields = Fields::read(host, value, place, &WORKFLOW)?;
+    let agent = fields.with("agent", |host, place, _, value| agent::read(host, place, value));
+    let limits = fields
+        .with("limits", |host, place, _, value| limits::read(host, place, value))
+        .unwrap_or_default();
+    if let Some(agent) = &agent {
+        check_price(host, &fields, agent, &limits);
+    }
+    Some(Workflow {
+        name: fields.with("name", name).unwrap_or_default(),
+        description: fields.text("description").unwrap_or_default(),
+        file: String::new(),
+        digest: Digest::of(""),
+        triggers: triggers(host, &fields),
+        image: fields
+            .with("image", image)
+            .unwrap_or(Image::Reference(String::new())),
+        manifest: manifest::read(host, fields.map("manifest")),
+        agent: agent.unwrap_or(Agent {
+            name: String::new(),
+            model: String::new(),
+            instructions: String::new(),
+            max_turns: Agent::DEFAULT_MAX_TURNS,
+        }),
+        prompt: fields
+            .with("prompt", prompt)
+            .unwrap_or(Prompt::Text(String::new())),
+        limits,
+        guardrails: guardrails(host, &fields),
+        outputs: outputs(host, &fields),
+        validate: fields.function("validate").map(|function| host.keep(function)),
+        repair: fields.with("repair", repair).unwrap_or_default(),
+    })
+}
+
+fn name(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
+    let text = value::text(host, place, path, value)?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits = text.starts_with(plain)
+        && text.len() <= LONGEST_NAME
+        && text.chars().all(|c| plain(c) || c == '-' || c == '_');
+    if fits {
+        return Some(text);
+    }
+    let message = format!("`{}` cannot be the name of a workflow", value::shorten(&text));
+    let help = "a name has 1 to 64 of `a-z`, `0-9`, `-` and `_`, and starts with a letter or a digit";
+    value::bad(host, place, "script::bad_name", message, help)
+}
+
+fn triggers(host: &Host, fields: &Fields<'_>) -> Vec<Drop> {
+    let mut drops = Vec::new();
+    for (index, (place, value)) in fields.list("triggers").into_iter().enumerate() {
+        match Thing::of(&value) {
+            Some(Thing::Drop(drop)) => drops.push(drop),
+            _ => {
+                let path = format!("triggers[{}]", index + 1);
+                value::wrong::<()>(
+                    host,
+                    &place,
+                    &path,
+                    "a trigger such as mill.drop { glob = ... }",
+                    &value,
+                );
+            }
+        }
+    }
+    drops
+}
+
+fn image(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Image> {
+    match Thing::of(value) {
+        Some(Thing::Image(image)) => Some(image),
+        _ => value::wrong(host, place, path, "a mill.image", value),
+    }
+}
+
+fn prompt(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Prompt> {
+    if let Value::Function(function) = value {
+        return Some(Prompt::Hook(host.keep(function.clone())));
+    }
+    let text = agent::words(host, place, path, value)?;
+    if text.trim().is_empty() {
+        let help = "say what the agent is to do";
+        return value::bad(
+            host,
+            place,
+            "script::wrong_type",
+            "the prompt is empty".into(),
+            help,
+        );
+    }
+    Some(Prompt::Text(text))
+}
+
+fn guardrails(host: &Host, fields: &Fields<'_>) -> Vec<Guardrail> {
+    let mut found = Vec::new();
+    for (index, (place, value)) in fields.list("guardrails").into_iter().enumerate() {
+        match (Thing::of(&value), &value) {
+            (Some(Thing::Guardrail(guardrail)), _) => found.push(guardrail),
+            (None, Value::Table(_)) => found.extend(inline(host, place, value, index + 1)),
+            _ => guard::not_a_guardrail(host, &place, &value),
+        }
+    }
+    found
+}
+
+/// `{ on = ..., name = ..., check = function }`
+fn inline(host: &Host, place: Place, value: Value, number: usize) -> Option<Guardrail> {
+    let fields = Fields::read(host, value, place, &guard::INLINE)?;
+    let on = fields.with("on", |host, place, path, value| {
+        let word = value::text(host, place, path, value)?;
+        Stage::parse(&word).or_else(|| {
+            let words = Stage::ALL.map(Stage::as_str);
+            let message = format!(
+                "`{path}` is \"{}\", which is no stage of a run",
+                value::shorten(&word)
+            );
+            let help = advice(crate::diagnostic::nearest(&word, words), &words);
+            value::bad(host, place, "script::wrong_type", message, &help)
+        })
+    });
+    let check = fields.function("check");
+    let name = fields.text("name");
+    let on = on?;
+    Some(Guardrail::Hook {
+        on,
+        name: name.unwrap_or_else(|| format!("{on}-{number}")),
+        hook: host.keep(check?),
+    })
+}
+
+fn outputs(host: &Host, fields: &Fields<'_>) -> Vec<Output> {
+    let mut outputs: Vec<Output> = Vec::new();
+    for (text, place, value) in fields.map("outputs") {
+        let Some(path) = manifest::workspace_path(host, &place, &text) else {
+            continue;
+        };
+        let message = if path.is_folder() {
+            Some(format!("the output `{path}` is a folder"))
+        } else if outputs.iter().any(|output| output.path == path) {
+            Some(format!("the output `{path}` is declared twice"))
+        } else {
+            None
+        };
+        if let Some(message) = message {
+            let mistake = Diagnostic::new("script::bad_path", message);
+            host.mistake(
+                place
+                    .mark_name(mistake, "here")
+                    .help("each output is one file, declared once"),
+            );
+            continue;
+        }
+        match Thing::of(&value) {
+            Some(Thing::Expect(expect)) => outputs.push(Output { path, expect }),
+            _ => {
+                let wanted = "an expectation such as expect.csv { ... }";
+                value::wrong::<()>(host, &place, &format!("outputs[\"{path}\"]"), wanted, &value);
+            }
+        }
+    }
+    outputs.sort_by(|left, right| left.path.cmp(&right.path));
+    outputs
+}
+
+fn repair(host: &Host, place: &Place, _: &str, value: &Value) -> Option<Repair> {
+    let fields = Fields::read(host, value.clone(), place.clone(), &REPAIR)?;
+    let attempts = fields.count("attempts")?;
+    match u32::try_from(attempts) {
+        Ok(attempts) if u64::from(attempts) <= MOST_REPAIRS => Some(Repair { attempts }),
+        _ => {
+            let message = format!("`repair.attempts` is {attempts}");
+            let help = format!("it is from 0 to {MOST_REPAIRS}");
+            value::bad(host, &fields.at("attempts"), "script::bad_limit", message, &help)
+        }
+    }
+}
+
+/// A dollar limit that cannot be counted protects nobody.
+fn check_price(host: &Host, fields: &Fields<'_>, agent: &Agent, limits: &Limits) {
+    if limits.cost.is_none() || agent.model.is_empty() || is_priced(&host.project().config, &agent.model) {
+        return;
+    }
+    let model = value::shorten(&agent.model);
+    let message = format!("the run has a dollar limit, and the price of `{model}` is not known");
+    let help = format!(
+        "add it to tidemill.toml: [models.\"{model}\"] price = {{ input = ..., output = ... }} (dollars per million \
+         tokens), or limit `tokens` instead"
+    );
+    let place = fields.at("agent").name("model");
+    value::bad::<()>(host, &place, "script::unknown_price", message, &help);
+}
+
+fn is_priced(config: &Config, name: &str) -> bool {
+    let named = |model: &&ModelConfig| model.model.as_deref() == Some(name);
+    let model = config
+        .models
+        .get(name)
+        .or_else(|| config.models.values().find(named));
+    model.is_some_and(|model| model.provider == Provider::Scripted || model.price.is_some())
+}

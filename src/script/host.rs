@@ -1,0 +1,263 @@
+//! What the Rust functions that a script calls know: the project, the sources, the mistakes found so far.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mlua::{Function, Lua, MultiValue, Value};
+
+use super::files::Files;
+use super::limits::Budget;
+use super::raised::Raised;
+use super::spans::{CallNode, Spans};
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Source};
+use crate::workflow::Hook;
+
+use super::place::Place;
+
+/// The state behind one Lua state; clones are the same.
+#[derive(Debug, Clone)]
+pub(super) struct Host(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    project: Project,
+    files: Files,
+    budget: Arc<Budget>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: bool,
+    chunks: HashMap<String, Arc<Chunk>>,
+    mistakes: Vec<Diagnostic>,
+    hooks: Vec<Kept>,
+    declared: Option<Place>,
+    required: Vec<String>,
+}
+
+/// A function for later, and where it stands: asked now, for the state may be busy then.
+#[derive(Debug)]
+struct Kept {
+    function: Function,
+    defined: Option<(Arc<Chunk>, usize)>,
+}
+
+/// A loaded piece of Lua.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    /// Its text.
+    pub(super) source: Source,
+    /// Where things stand in it.
+    pub(super) spans: Spans,
+}
+
+impl Host {
+    /// For one Lua state.
+    pub(super) fn new(project: Project, files: Files) -> Self {
+        Self(Arc::new(Inner {
+            project,
+            files,
+            budget: Budget::new(),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// The host of a Lua state.
+    pub(super) fn of(lua: &Lua) -> mlua::Result<Self> {
+        let host = lua.app_data_ref::<Self>();
+        host.map(|host| host.clone())
+            .ok_or_else(|| mlua::Error::runtime("this Lua state has no host"))
+    }
+
+    /// The project the script belongs to.
+    pub(super) fn project(&self) -> &Project {
+        &self.0.project
+    }
+
+    /// The files it may read.
+    pub(super) fn files(&self) -> &Files {
+        &self.0.files
+    }
+
+    /// What it may use.
+    pub(super) fn budget(&self) -> &Arc<Budget> {
+        &self.0.budget
+    }
+
+    /// Loading is over: from now on functions run, and nothing can be declared.
+    pub(super) fn run(&self) {
+        self.state().running = true;
+    }
+
+    /// Whether loading is over.
+    pub(super) fn is_running(&self) -> bool {
+        self.state().running
+    }
+
+    /// Raises when `what` is called by a function of a run: declarations belong to loading.
+    pub(super) fn loading(&self, what: &str) -> mlua::Result<()> {
+        if self.is_running() {
+            return Err(
+                Raised::misuse(format!("`{what}` declares something while a run works"))
+                    .help("call it at the top of the script, outside of functions")
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Remembers a mistake; loading goes on, so that all are found.
+    pub(super) fn mistake(&self, mistake: Diagnostic) {
+        self.state().mistakes.push(mistake);
+    }
+
+    /// Takes the mistakes found so far.
+    pub(super) fn take_mistakes(&self) -> Vec<Diagnostic> {
+        std::mem::take(&mut self.state().mistakes)
+    }
+
+    /// Keeps a function for later.
+    pub(super) fn keep(&self, function: Function) -> Hook {
+        let info = function.info();
+        let chunk = info
+            .source
+            .as_deref()
+            .and_then(|source| self.chunk(source.strip_prefix('@')?));
+        let defined = chunk.zip(info.line_defined);
+        let mut state = self.state();
+        state.hooks.push(Kept { function, defined });
+        Hook(state.hooks.len() - 1)
+    }
+
+    /// A function kept before.
+    pub(super) fn kept(&self, hook: Hook) -> Option<Function> {
+        self.state().hooks.get(hook.0).map(|kept| kept.function.clone())
+    }
+
+    /// Where a function kept before begins: its file and line.
+    pub(super) fn defined(&self, hook: Hook) -> Option<(Arc<Chunk>, usize)> {
+        self.state()
+            .hooks
+            .get(hook.0)
+            .and_then(|kept| kept.defined.clone())
+    }
+
+    /// A workflow was declared; its name stands at `place`.
+    pub(super) fn declare(&self, place: Place) {
+        self.state().declared = Some(place);
+    }
+
+    /// Where the name of the declared workflow stands, when one was declared.
+    pub(super) fn declared(&self) -> Option<Place> {
+        self.state().declared.clone()
+    }
+
+    /// A module was required.
+    pub(super) fn require(&self, file: &str) {
+        self.state().required.push(file.to_owned());
+    }
+
+    /// The files of the modules that were required.
+    pub(super) fn required(&self) -> Vec<String> {
+        self.state().required.clone()
+    }
+
+    /// Remembers a piece of Lua by its name.
+    pub(super) fn add_chunk(&self, name: &str, text: &str) {
+        let chunk = Chunk {
+            source: Source::new(name, text),
+            spans: Spans::parse(text),
+        };
+        self.state().chunks.insert(name.to_owned(), Arc::new(chunk));
+    }
+
+    /// A piece of Lua by its name; Lua shortens long names from the left.
+    pub(super) fn chunk(&self, name: &str) -> Option<Arc<Chunk>> {
+        let state = self.state();
+        let tail = name.strip_prefix("...");
+        state.chunks.get(name).cloned().or_else(|| {
+            let found = state
+                .chunks
+                .iter()
+                .find(|(full, _)| tail.is_some_and(|tail| full.ends_with(tail)));
+            found.map(|(_, chunk)| Arc::clone(chunk))
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the Lua code stands that called the Rust function `name` (its last word) with `arguments`.
+    pub(super) fn call_site(&self, lua: &Lua, name: &str, arguments: &MultiValue) -> Site {
+        let Some((chunk, line)) = self.caller(lua) else {
+            return Site {
+                chunk: None,
+                call: None,
+                line: 0,
+            };
+        };
+        let candidates: Vec<_> = chunk.spans.calls(name, line).collect();
+        let call = candidates
+            .iter()
+            .find(|call| fits(call, arguments))
+            .or(candidates.first())
+            .map(|call| (*call).clone());
+        Site {
+            chunk: Some(chunk),
+            call,
+            line,
+        }
+    }
+
+    /// The nearest Lua code above the Rust function that asks, and its line.
+    fn caller(&self, lua: &Lua) -> Option<(Arc<Chunk>, usize)> {
+        /// Deeper than any declaration is nested.
+        const DEEPEST: usize = 50;
+        (0..DEEPEST).find_map(|level| {
+            let (name, line) = lua.inspect_stack(level, |frame| {
+                let source = frame.source().source?;
+                let name = source.strip_prefix('@')?.to_owned();
+                Some((name, frame.current_line()?))
+            })??;
+            Some((self.chunk(&name)?, line))
+        })
+    }
+}
+
+/// Whether the call in the source has the fields of the table that was handed over.
+fn fits(call: &CallNode, arguments: &MultiValue) -> bool {
+    let (Some(Value::Table(table)), Some(node)) = (arguments.front(), call.arguments.first()) else {
+        return false;
+    };
+    node.fields.iter().all(|field| match &field.key {
+        super::spans::Key::Name(name) => table.contains_key(name.as_str()).unwrap_or(false),
+        super::spans::Key::Index(index) => table.contains_key(*index).unwrap_or(false),
+    })
+}
+
+/// The place of a call in a script.
+#[derive(Debug, Clone)]
+pub(super) struct Site {
+    chunk: Option<Arc<Chunk>>,
+    call: Option<CallNode>,
+    line: usize,
+}
+
+impl Site {
+    /// The place of argument `index`, from 0.
+    pub(super) fn argument(&self, index: usize) -> Place {
+        let Some(chunk) = &self.chunk else {
+            return Place::default();
+        };
+        let source = chunk.source.clone();
+        let line: Range<usize> = source.line_span(self.line);
+        match &self.call {
+            Some(call) => Place::new(source, call.span.clone(), call.arguments.get(index).cloned()),
+            None => Place::new(source, line, None),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The run as functions of a script see it: `run`, `run.input`, `artifacts["..."]`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mlua::{IntoLua, Lua, MetaMethod, MultiValue, UserData, UserDataFields, UserDataMethods, Value};
+
+use super::api::{Class, Field, advice};
+use super::host::Host;
+use super::raised::Raised;
+use super::reading;
+use crate::diagnostic::nearest;
+use crate::event::input::printable;
+use crate::workflow::view::{Artifact, RunView, Snapshot};
+
+const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
+    Field { name, kind, doc }
+}
+
+/// `run`
+pub(super) const RUN: Class = Class {
+    name: "tidemill.Run",
+    word: "run",
+    doc: "The run a function is called for.",
+    fields: &[
+        field("id", "string", "Its id."),
+        field("workflow", "string", "The workflow's name."),
+        field("trigger", "string", "`drop` or `manual`."),
+        field("attempt", "integer", "0, then one more for each repair."),
+        field(
+            "input",
+            "tidemill.Input?",
+            "The first input; nil when the run has none.",
+        ),
+        field("inputs", "tidemill.Input[]", "All inputs."),
+        field(
+            "queued_at",
+            "string",
+            "When it was queued, as 2026-11-30T06:00:00Z.",
+        ),
+    ],
+};
+
+const FILE_METHODS: [Field; 4] = [
+    field(
+        "csv",
+        "fun(self): fun(): table<string, string>?",
+        "Iterates over the rows as tables keyed by the header; raises on a broken row.",
+    ),
+    field(
+        "json",
+        "fun(self): any, string?",
+        "The decoded document; nil and why, when it is none.",
+    ),
+    field(
+        "text",
+        "fun(self): string?, string?",
+        "The whole text; nil and why, when it is none.",
+    ),
+    field(
+        "lines",
+        "fun(self): fun(): string?",
+        "Iterates over the lines without their ends.",
+    ),
+];
+
+/// `run.input`
+pub(super) const INPUT: Class = Class {
+    name: "tidemill.Input",
+    word: "run.input",
+    doc: "A file a run works on, as it was when the run was queued.",
+    fields: &[
+        field("name", "string", "Its name, made printable."),
+        field("stem", "string", "Its name without the extension."),
+        field(
+            "ext",
+            "string",
+            "Its extension in lower case, without the dot; may be empty.",
+        ),
+        field("size", "integer", "Bytes."),
+        FILE_METHODS[0],
+        FILE_METHODS[1],
+        FILE_METHODS[2],
+        FILE_METHODS[3],
+    ],
+};
+
+/// `artifacts["..."]`
+pub(super) const ARTIFACT: Class = Class {
+    name: "tidemill.Artifact",
+    word: "an artifact",
+    doc: "A declared output, taken out of the sandbox.",
+    fields: &[
+        field("path", "string", "Its path in /workspace."),
+        field("size", "integer", "Bytes."),
+        FILE_METHODS[0],
+        FILE_METHODS[1],
+        FILE_METHODS[2],
+        FILE_METHODS[3],
+    ],
+};
+
+/// Raises for a name that `class` does not have.
+fn unknown(class: &'static Class, name: &str) -> mlua::Error {
+    let known: Vec<&str> = class.fields.iter().map(|field| field.name).collect();
+    let near = nearest(name, known.iter().copied());
+    Raised::misuse(format!(
+        "`{}` has no `{}`",
+        class.word,
+        super::value::shorten(name)
+    ))
+    .help(advice(near, &known))
+    .word(name)
+    .into()
+}
+
+/// The value of `run`.
+#[derive(Debug, Clone)]
+pub(super) struct Run(pub(super) Arc<RunView>);
+
+impl UserData for Run {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_field_method_get("id", |_, run| Ok(run.0.id.to_string()));
+        fields.add_field_method_get("workflow", |_, run| Ok(run.0.workflow.clone()));
+        fields.add_field_method_get("trigger", |_, run| Ok(run.0.trigger.clone()));
+        fields.add_field_method_get("attempt", |_, run| Ok(run.0.attempt));
+        fields.add_field_method_get("input", |_, run| Ok(run.0.inputs.first().cloned().map(Input)));
+        fields.add_field_method_get("inputs", |lua, run| {
+            lua.create_sequence_from(run.0.inputs.iter().cloned().map(Input))
+        });
+        fields.add_field_method_get("queued_at", |_, run| Ok(run.0.queued_at.to_string()));
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_meta_method(MetaMethod::Index, |_, _, name: String| -> mlua::Result<()> {
+            Err(unknown(&RUN, &name))
+        });
+    }
+}
+
+/// A file that functions of a script may read.
+trait Readable {
+    /// Where it stands.
+    fn file(&self) -> PathBuf;
+    /// Its name in messages.
+    fn shown(&self) -> String;
+}
+
+fn add_reading<T: Readable + UserData + 'static, M: UserDataMethods<T>>(methods: &mut M) {
+    methods.add_method("csv", |lua, file, ()| {
+        reading::csv(lua, &file.file(), file.shown())
+    });
+    methods.add_method("lines", |lua, file, ()| {
+        reading::lines(lua, &file.file(), file.shown())
+    });
+    methods.add_method("json", |lua, file, ()| {
+        expected(lua, reading::json(lua, &file.file(), &file.shown()))
+    });
+    methods.add_method("text", |lua, file, ()| {
+        expected(lua, reading::text(&file.file(), &file.shown()))
+    });
+}
+
+/// Expected failures are `nil, why`.
+fn expected<T: IntoLua>(lua: &Lua, result: Result<T, String>) -> mlua::Result<MultiValue> {
+    match result {
+        Ok(value) => lua.pack_multi(value),
+        Err(why) => lua.pack_multi((Value::Nil, why)),
+    }
+}
+
+/// A run's input file.
+#[derive(Debug, Clone)]
+pub(super) struct Input(Snapshot);
+
+impl Readable for Input {
+    fn file(&self) -> PathBuf {
+        self.0.file.clone()
+    }
+
+    fn shown(&self) -> String {
+        printable(self.0.path.name())
+    }
+}
+
+impl UserData for Input {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_field_method_get("name", |_, input| Ok(input.shown()));
+        fields.add_field_method_get("stem", |_, input| {
+            Ok(input
+                .0
+                .path
+                .as_path()
+                .file_stem()
+                .map(printable)
+                .unwrap_or_default())
+        });
+        fields.add_field_method_get("ext", |_, input| {
+            let ext = input.0.path.as_path().extension().map(printable);
+            Ok(ext.unwrap_or_default().to_lowercase())
+        });
+        fields.add_field_method_get("size", |_, input| Ok(input.0.size));
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        add_reading(methods);
+        methods.add_meta_method(MetaMethod::Index, |_, _, name: String| -> mlua::Result<()> {
+            Err(unknown(&INPUT, &name))
+        });
+    }
+}
+
+/// A declared output.
+#[derive(Debug, Clone)]
+struct Output(Artifact);
+
+impl Readable for Output {
+    fn file(&self) -> PathBuf {
+        self.0.file.clone()
+    }
+
+    fn shown(&self) -> String {
+        self.0.path.to_string()
+    }
+}
+
+impl UserData for Output {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_field_method_get("path", |_, artifact| Ok(artifact.0.path.to_string()));
+        fields.add_field_method_get("size", |_, artifact| Ok(artifact.0.size));
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        add_reading(methods);
+        methods.add_meta_method(MetaMethod::Index, |_, _, name: String| -> mlua::Result<()> {
+            Err(unknown(&ARTIFACT, &name))
+        });
+    }
+}
+
+/// The table `artifacts`: what was collected by path. A declared output that is missing is nil; asking for a path
+/// that was never declared raises.
+pub(super) fn artifacts(lua: &Lua, artifacts: Vec<Artifact>, declared: Vec<String>) -> mlua::Result<Value> {
+    let table = lua.create_table()?;
+    for artifact in artifacts {
+        table.raw_set(artifact.path.to_string(), Output(artifact))?;
+    }
+    let rules = lua.create_table()?;
+    rules.raw_set(
+        "__index",
+        lua.create_function(move |_, (_, key): (Value, Value)| {
+            let name = key.to_string()?;
+            if declared.contains(&name) {
+                return Ok(Value::Nil);
+            }
+            let known: Vec<&str> = declared.iter().map(String::as_str).collect();
+            let near = nearest(&name, known.iter().copied());
+            let message = format!("`{}` is not a declared output", super::value::shorten(&name));
+            Err(Raised::misuse(message)
+                .help(advice(near, &known))
+                .word(name)
+                .into())
+        })?,
+    )?;
+    table.set_metatable(Some(rules))?;
+    Ok(Value::Table(table))
+}
+
+/// Looks at the time between pieces of a large file.
+pub(super) fn check_time(lua: &Lua) -> mlua::Result<()> {
+    Host::of(lua)?.budget().check_time()
+}
