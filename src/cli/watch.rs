@@ -127,7 +127,7 @@ fn say(screen: Screen, notice: &Notice) {
         Notice::PutAway { path, state, to } => {
             let to = to
                 .as_ref()
-                .map_or_else(|| "nowhere: it is gone".to_owned(), |to| to.display());
+                .map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
             let reason = if *state == InputState::Done {
                 ""
             } else {

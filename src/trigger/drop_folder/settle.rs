@@ -179,7 +179,7 @@ impl Settling {
                     path: path.clone(),
                     fingerprint: known.fingerprint,
                     state: InputState::Gone,
-                    reason: Some("it was taken out of the inbox before it was claimed".to_owned()),
+                    reason: Some("it is not in the inbox any more".to_owned()),
                 });
             }
             stays
