@@ -132,7 +132,8 @@ impl Script {
             }
             Some(Err(error)) => {
                 inner.lost.store(false, Ordering::SeqCst);
-                Err(errors::diagnostic(&inner.host, &error, Phase::Hook))
+                let home = inner.host.defined(hook);
+                Err(errors::diagnostic(&inner.host, &error, Phase::Hook, home))
             }
             None => Err(self
                 .nonsense(hook, "hook::timeout", "a function of the script did not end in time")

@@ -70,7 +70,8 @@ pub(super) async fn run(project: &Project, file: &str, files: Files) -> Result<R
             _ => Gave::Other(value),
         },
         Err(error) => {
-            mistakes.push(errors::diagnostic(&host, &error, Phase::Load));
+            let home = host.chunk(file).map(|chunk| (chunk, 1));
+            mistakes.push(errors::diagnostic(&host, &error, Phase::Load, home));
             Gave::Nothing
         }
     };
@@ -79,6 +80,19 @@ pub(super) async fn run(project: &Project, file: &str, files: Files) -> Result<R
     {
         mistakes.push(not_returned(&place));
     }
+    mistakes.sort_by_cached_key(|mistake| {
+        mistake
+            .report()
+            .place
+            .map(|place| (place.file, place.line, place.column))
+    });
+    mistakes.dedup_by_key(|mistake| {
+        let place = mistake
+            .report()
+            .place
+            .map(|place| (place.file, place.line, place.column));
+        (place, mistake.message().to_owned())
+    });
     Ok(Ran {
         lua: Some(lua),
         host,

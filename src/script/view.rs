@@ -88,7 +88,7 @@ pub(super) const INPUT: Class = Class {
 /// `artifacts["..."]`
 pub(super) const ARTIFACT: Class = Class {
     name: "tidemill.Artifact",
-    word: "an artifact",
+    word: "artifact",
     doc: "A declared output, taken out of the sandbox.",
     fields: &[
         field("path", "string", "Its path in /workspace."),
@@ -268,5 +268,5 @@ pub(super) fn artifacts(lua: &Lua, artifacts: Vec<Artifact>, declared: Vec<Strin
 
 /// Looks at the time between pieces of a large file.
 pub(super) fn check_time(lua: &Lua) -> mlua::Result<()> {
-    Host::of(lua)?.budget().check_time()
+    Ok(Host::of(lua)?.budget().check_time()?)
 }

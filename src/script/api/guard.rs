@@ -96,7 +96,7 @@ const COMMANDS: Class = Class {
 /// A guardrail written as a table.
 pub(in crate::script) const INLINE: Class = Class {
     name: "tidemill.InlineGuardrail",
-    word: "a guardrail",
+    word: "guardrail",
     doc: "A guardrail of your own, written into `guardrails`.",
     fields: &[
         Field {
