@@ -351,6 +351,9 @@ async fn endless_scripts_are_stopped_whatever_they_catch() {
         "coroutine.wrap(function() while true do end end)()",
         "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
         "local function f() return f() end f()",
+        "while true do xpcall(function() while true do end end, function() while true do end end) end",
+        "local x <close> = setmetatable({}, { __close = function() while true do end end })",
+        "for _ in coroutine.wrap(function() while true do coroutine.yield(1) end end) do end",
         "local s = 'x' while true do s = s .. s end",
         "while true do pcall(function() local s = 'x' while true do s = s .. s end end) end",
         "local t = {} while true do t[#t + 1] = ('x'):rep(100000) .. #t end",
@@ -358,6 +361,8 @@ async fn endless_scripts_are_stopped_whatever_they_catch() {
         "pcall(string.rep, 'x', 1 << 30)",
     ] {
         let mistake = folder.wrong(script).await;
+        // Not left behind on its thread, but stopped.
+        assert!(!mistake.message().contains("did not load in time"), "{script}");
         let code = mistake.code();
         assert!(
             code == "script::limit" || (code == "script::runtime" && script.starts_with("string.rep")),
@@ -439,6 +444,31 @@ async fn a_scripted_model_is_a_list_or_a_function() {
         .await
         .unwrap_err();
     assert_eq!(none.code(), "script::no_model");
+}
+
+#[tokio::test]
+async fn sources_of_any_shape_are_read_or_refused() {
+    let folder = Folder::new();
+    for terms in [30_000, 100_000] {
+        let long = format!("local x = 1{}\nreturn x", "+1".repeat(terms));
+        assert_eq!(folder.wrong(&long).await.code(), "script::no_workflow", "{terms}");
+    }
+    let deep = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert_eq!(folder.wrong(&deep).await.code(), "script::syntax");
+    let endless = "local function f() return 1 + f() end return f()";
+    assert_eq!(folder.wrong(endless).await.code(), "script::runtime");
+    assert_eq!(folder.wrong("\u{1b}Lua").await.code(), "script::syntax");
+    assert_eq!(folder.wrong("").await.code(), "script::no_workflow");
+    std::fs::write(folder.0.path().join("workflows/w.lua"), b"return '\xff'").unwrap();
+    let binary = script::load(&folder.project(), "workflows/w.lua")
+        .await
+        .unwrap_err();
+    assert_eq!(binary.message(), "workflows/w.lua is not UTF-8 text");
+    let huge = "-".repeat(2 << 20);
+    assert_eq!(
+        folder.wrong(&huge).await.message(),
+        "workflows/w.lua is larger than 1 MiB"
+    );
 }
 
 /// The table of entries, the live module, the editor's stub and the docs page say the same.

@@ -174,12 +174,22 @@ impl Host {
         self.state().required.clone()
     }
 
-    /// Remembers a piece of Lua by its name, and notes the names it takes from modules that do not have them: they
-    /// are found here even where no run of this check comes by.
-    pub(super) fn add_chunk(&self, name: &str, text: &str) {
+    /// Remembers a piece of Lua by its name.
+    pub(super) fn add_source(&self, name: &str, text: &str) {
         let chunk = Chunk {
             source: Source::new(name, text),
-            spans: Spans::parse(text),
+            spans: Spans::default(),
+        };
+        self.state().chunks.insert(name.to_owned(), Arc::new(chunk));
+    }
+
+    /// Finds where things stand in a piece that compiles, and notes the names it takes from modules that do not have
+    /// them: they are found here even where loading does not come by.
+    pub(super) fn add_spans(&self, name: &str) {
+        let Some(known) = self.chunk(name) else { return };
+        let chunk = Chunk {
+            source: known.source.clone(),
+            spans: Spans::parse(known.source.text()),
         };
         for taken in chunk.spans.uses() {
             if let Some(raised) = api::unknown_name(&taken.module, &taken.name) {

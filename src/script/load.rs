@@ -49,10 +49,14 @@ pub(super) async fn run(project: &Project, file: &str, files: Files) -> Result<R
                 .help("name a Lua file of the project, such as workflows/energy.lua"));
         }
     };
-    let state = lua.clone();
     let name = file.to_owned();
-    let done = vm::within(&host, Limits::LOAD, move || require::run(&state, &name, &text)).await;
-    let Some(result) = done else {
+    // The state goes along and comes back: one that is lost is dropped by its own thread, for dropping waits for it.
+    let done = vm::within(&host, Limits::LOAD, move || {
+        let result = require::run(&lua, &name, &text);
+        (lua, result)
+    })
+    .await;
+    let Some((lua, result)) = done else {
         let message = format!("{file} did not load in time");
         let mistake = Diagnostic::new("script::limit", message)
             .help("look for a string pattern such as `.-.-.-x` on long text; a script only declares");

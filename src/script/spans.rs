@@ -76,8 +76,14 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Parses a source. What cannot be parsed has no places; Lua says what is wrong with it.
+    /// A tree of this many bytes of operators fits on the stack of Lua's thread; larger sources have lines only.
+    const LARGEST: usize = 64 << 10;
+
+    /// Parses a source that Lua takes.
     pub(super) fn parse(text: &str) -> Self {
+        if text.len() > Self::LARGEST {
+            return Self::default();
+        }
         let Ok(ast) = full_moon::parse(text) else {
             return Self::default();
         };

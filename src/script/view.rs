@@ -44,22 +44,22 @@ pub(super) const RUN: Class = Class {
 const FILE_METHODS: [Field; 4] = [
     field(
         "csv",
-        "fun(self): fun(): table<string, string>?",
+        "fun(self): fun(): (table<string, string>|nil)",
         "Iterates over the rows as tables keyed by the header; raises on a broken row.",
     ),
     field(
         "json",
-        "fun(self): any, string?",
+        "fun(self): any, (string|nil)",
         "The decoded document; nil and why, when it is none.",
     ),
     field(
         "text",
-        "fun(self): string?, string?",
+        "fun(self): (string|nil), (string|nil)",
         "The whole text; nil and why, when it is none.",
     ),
     field(
         "lines",
-        "fun(self): fun(): string?",
+        "fun(self): fun(): (string|nil)",
         "Iterates over the lines without their ends.",
     ),
 ];

@@ -16,7 +16,7 @@
 ---@class tidemill.InlineGuardrail
 ---@field on "input"|"prompt"|"tool_call"|"tool_output"|"answer" Before what it is asked.
 ---@field name? string Its name in logs.
----@field check? fun(subject: table, run: tidemill.Run): tidemill.Verdict Gets the subject (`input`: name, size; `prompt` and `answer`: text; `tool_call`: tool, arguments; `tool_output`: tool, output) and the run; gives a verdict, or nothing to pass.
+---@field check fun(subject: table, run: tidemill.Run): (tidemill.Verdict|nil) Gets the subject (`input`: name, size; `prompt` and `answer`: text; `tool_call`: tool, arguments; `tool_output`: tool, output) and the run; gives a verdict, or nothing to pass.
 
 ---@class tidemill.guard.module
 local guard = {}

@@ -14,7 +14,7 @@
 ---@field limits? tidemill.Limits What it may use.
 ---@field guardrails? (tidemill.Guardrail|tidemill.InlineGuardrail)[] What is checked before something happens, in order.
 ---@field outputs? table<string, tidemill.Expectation> What must come out: path in /workspace = expectation.
----@field validate? fun(artifacts: table<string, tidemill.Artifact>, run: tidemill.Run): (tidemill.Finding|tidemill.Finding[]) A check across files: returns nothing, a finding, or a list of findings.
+---@field validate? fun(artifacts: table<string, tidemill.Artifact>, run: tidemill.Run): (tidemill.Finding|tidemill.Finding[]|nil) A check across files: returns nothing, a finding, or a list of findings.
 ---@field repair? tidemill.Repair What happens when a check fails.
 
 ---Who does the work.
@@ -71,19 +71,19 @@
 ---@field stem string Its name without the extension.
 ---@field ext string Its extension in lower case, without the dot; may be empty.
 ---@field size integer Bytes.
----@field csv? fun(self): fun(): table<string, string> Iterates over the rows as tables keyed by the header; raises on a broken row.
----@field json? fun(self): any, string The decoded document; nil and why, when it is none.
----@field text? fun(self): string?, string The whole text; nil and why, when it is none.
----@field lines? fun(self): fun(): string Iterates over the lines without their ends.
+---@field csv fun(self): fun(): (table<string, string>|nil) Iterates over the rows as tables keyed by the header; raises on a broken row.
+---@field json fun(self): any, (string|nil) The decoded document; nil and why, when it is none.
+---@field text fun(self): (string|nil), (string|nil) The whole text; nil and why, when it is none.
+---@field lines fun(self): fun(): (string|nil) Iterates over the lines without their ends.
 
 ---A declared output, taken out of the sandbox.
 ---@class tidemill.Artifact
 ---@field path string Its path in /workspace.
 ---@field size integer Bytes.
----@field csv? fun(self): fun(): table<string, string> Iterates over the rows as tables keyed by the header; raises on a broken row.
----@field json? fun(self): any, string The decoded document; nil and why, when it is none.
----@field text? fun(self): string?, string The whole text; nil and why, when it is none.
----@field lines? fun(self): fun(): string Iterates over the lines without their ends.
+---@field csv fun(self): fun(): (table<string, string>|nil) Iterates over the rows as tables keyed by the header; raises on a broken row.
+---@field json fun(self): any, (string|nil) The decoded document; nil and why, when it is none.
+---@field text fun(self): (string|nil), (string|nil) The whole text; nil and why, when it is none.
+---@field lines fun(self): fun(): (string|nil) Iterates over the lines without their ends.
 
 ---@class tidemill.module
 local mill = {}
