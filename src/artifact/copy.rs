@@ -1,6 +1,6 @@
 //! Copying a file whose source is not trusted: what arrives is what was checked, or nothing.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -20,7 +20,7 @@ const BUFFER: usize = 256 * 1024;
 /// Copies an artifact to `target`, which must not exist, and makes it durable. Fails when the bytes are not the ones
 /// that were collected: they were checked, others were not.
 pub(super) fn copy_checked(artifact: &Artifact, target: &Path) -> Result<()> {
-    let (size, digest) = copy(&artifact.file, target).map_err(|error| io_error(&error, target))?;
+    let (size, digest) = copy(artifact, target)?;
     if digest == artifact.digest && size == artifact.size {
         return Ok(());
     }
@@ -34,8 +34,20 @@ pub(super) fn copy_checked(artifact: &Artifact, target: &Path) -> Result<()> {
     .help("nothing was published; something else writes into the run's folder under `.tidemill/`"))
 }
 
-fn copy(source: &Path, target: &Path) -> io::Result<(u64, Digest)> {
-    let mut source = open_regular(source)?;
+/// Copies an artifact to `target`, which must not exist, whatever it holds; says what that was.
+pub(super) fn copy(artifact: &Artifact, target: &Path) -> Result<(u64, Digest)> {
+    let source = open_regular(&artifact.file).map_err(|error| {
+        let message = format!(
+            "the collected file of `{}` cannot be read: {error}",
+            artifact.path
+        );
+        Diagnostic::new("artifact::unreadable", message)
+            .help("something else removed or changed it in the run's folder under `.tidemill/`")
+    })?;
+    pour(source, target).map_err(|error| io_error(&error, target))
+}
+
+fn pour(mut source: File, target: &Path) -> io::Result<(u64, Digest)> {
     let mut target = create_new(target)?;
     let mut hasher = Hasher::default();
     let mut buffer = vec![0; BUFFER];
@@ -54,7 +66,7 @@ fn copy(source: &Path, target: &Path) -> io::Result<(u64, Digest)> {
 }
 
 /// Opens a regular file, never through a link and never waiting for a pipe.
-pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
         .read(true)
@@ -100,6 +112,22 @@ fn create_new(path: &Path) -> io::Result<File> {
     // The process may run with a tighter umask than the outbox's readers can live with.
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(FILE_MODE))?;
     Ok(file)
+}
+
+/// Removes a file or folder, if there is one.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(io_error(&error, path)),
+        Ok(metadata) => {
+            let removed = if metadata.is_dir() {
+                fs::remove_dir_all(path)
+            } else {
+                fs::remove_file(path)
+            };
+            removed.map_err(|error| io_error(&error, path))
+        }
+    }
 }
 
 /// What went wrong with `path`, and what to do about it.

@@ -5,9 +5,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
+use rustix::io::Errno;
 
-use crate::artifact::copy::{copy_checked, hash, io_error, write_new};
+use crate::artifact::copy::{copy_checked, hash, io_error, remove, write_new};
 use crate::artifact::receipt::Receipt;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::input::printable;
@@ -170,12 +171,17 @@ fn artifact_parents(path: &str) -> impl Iterator<Item = &str> {
 
 /// The one step that makes it public.
 fn settle(staging: &Path, folder: &Path, parent: &Path) -> Result<Settled> {
-    match renameat_with(CWD, staging, CWD, folder, RenameFlags::NOREPLACE) {
+    let renamed = match renameat_with(CWD, staging, CWD, folder, RenameFlags::NOREPLACE) {
+        // Some file systems cannot be asked not to replace. A plain rename there replaces nothing but an empty folder.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename(staging, folder),
+        renamed => renamed,
+    };
+    match renamed {
         Ok(()) => {
             sync_folder(parent)?;
             Ok(Settled::Here)
         }
-        Err(rustix::io::Errno::EXIST) => Ok(Settled::Taken),
+        Err(Errno::EXIST | Errno::NOTEMPTY) => Ok(Settled::Taken),
         Err(error) => Err(io_error(&error.into(), folder)),
     }
 }
@@ -190,6 +196,10 @@ fn finished(published: Published, layout: &[(&Artifact, &str)], receipt: &Receip
         hash(&published.folder.join(path)).is_ok_and(|there| there == artifact.digest)
     });
     if same_run && same_content {
+        // The crash that made us come back may have come before this.
+        if let Some(parent) = published.folder.parent() {
+            sync_folder(parent)?;
+        }
         return Ok(published);
     }
     let shown = printable(published.folder.as_os_str());
@@ -210,20 +220,4 @@ fn sync_folder(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| io_error(&error, path))
-}
-
-/// Removes what a crash left staged.
-fn remove(staging: &Path) -> Result<()> {
-    match fs::symlink_metadata(staging) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(io_error(&error, staging)),
-        Ok(metadata) => {
-            let removed = if metadata.is_dir() {
-                fs::remove_dir_all(staging)
-            } else {
-                fs::remove_file(staging)
-            };
-            removed.map_err(|error| io_error(&error, staging))
-        }
-    }
 }

@@ -1,6 +1,13 @@
 //! What a good artifact is: checks after the agent is done.
 
+mod csv;
 mod file;
+mod image;
+mod json;
+mod read;
+mod report;
+mod text;
+mod value;
 
 use std::fmt;
 
@@ -8,7 +15,7 @@ use async_trait::async_trait;
 
 use crate::diagnostic::Result;
 use crate::event::finding::Finding;
-use crate::workflow::expectation::{Expect, File, Output};
+use crate::workflow::expectation::{Expect, Output};
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::{Artifact, RunView};
 
@@ -22,33 +29,31 @@ pub trait Validate: Send + Sync + fmt::Debug {
 /// Everything wrong with one artifact. Reads the file: call it where blocking is allowed.
 pub fn check(expect: &Expect, artifact: &Artifact) -> Vec<Finding> {
     match expect {
+        Expect::Csv(expect) => csv::check(expect, artifact),
+        Expect::Json(expect) => json::check(expect, artifact),
+        Expect::Image(expect) => image::check(expect, artifact),
+        Expect::Text(expect) => text::check(expect, artifact),
         Expect::File(expect) => file::check(expect, artifact),
-        Expect::Csv(_) | Expect::Json(_) | Expect::Image(_) | Expect::Text(_) => {
-            file::check(&File::default(), artifact)
-        }
     }
 }
 
-/// Everything wrong with the outputs of a run, in the order of `outputs`: files that are missing, files that were
+/// Everything wrong with the outputs of a run, by path: files that are missing, files that were
 /// refused on their way out, and what [`check`] finds. Reads the files: call it where blocking is allowed.
 pub fn check_all(
     outputs: &[Output],
     collected: &[Artifact],
     refused: &[(WorkspacePath, String)],
 ) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = refused
+        .iter()
+        .map(|(path, reason)| refusal(path, reason))
+        .collect();
     for output in outputs {
         let path = output.path.as_str();
-        if let Some((_, reason)) = refused.iter().find(|(refused, _)| *refused == output.path) {
-            findings.push(
-                Finding::new(
-                    "output.refused",
-                    format!("the file was not taken out of the sandbox: {reason}"),
-                )
-                .path(path)
-                .expected("a regular file"),
-            );
-        } else if let Some(artifact) = collected.iter().find(|artifact| artifact.path == output.path) {
+        if refused.iter().any(|(refused, _)| *refused == output.path) {
+            continue;
+        }
+        if let Some(artifact) = collected.iter().find(|artifact| artifact.path == output.path) {
             findings.extend(check(&output.expect, artifact));
         } else {
             findings.push(
@@ -58,5 +63,15 @@ pub fn check_all(
             );
         }
     }
+    findings.sort_by(|left, right| left.path.cmp(&right.path));
     findings
+}
+
+fn refusal(path: &WorkspacePath, reason: &str) -> Finding {
+    Finding::new(
+        "output.refused",
+        format!("the file was not taken out of the sandbox: {reason}"),
+    )
+    .path(path.as_str())
+    .expected("a regular file")
 }

@@ -8,20 +8,11 @@ use crate::event::verdict::{Stage, Verdict};
 use crate::guard::{Guard, Subject};
 
 /// The guards of a run, in the order the script names them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pipeline {
     guards: Vec<Box<dyn Guard>>,
-    patience: Patience,
-}
-
-/// How long one guard may think.
-#[derive(Debug, Clone, Copy)]
-struct Patience(Duration);
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self(Pipeline::GUARD_TIMEOUT)
-    }
+    /// How long one guard may think.
+    patience: Duration,
 }
 
 /// What the guards of a stage said together.
@@ -58,7 +49,7 @@ impl Pipeline {
     pub fn new(guards: Vec<Box<dyn Guard>>) -> Self {
         Self {
             guards,
-            patience: Patience::default(),
+            patience: Self::GUARD_TIMEOUT,
         }
     }
 
@@ -96,7 +87,7 @@ impl Pipeline {
 
     /// One guard's verdict; whatever is not a verdict is a denial.
     async fn ask(&self, guard: &dyn Guard, subject: &Subject<'_>) -> Verdict {
-        match tokio::time::timeout(self.patience.0, guard.judge(subject)).await {
+        match tokio::time::timeout(self.patience, guard.judge(subject)).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(error)) => {
                 let advice = error.advice().map(|advice| format!(" ({advice})"));
@@ -110,7 +101,7 @@ impl Pipeline {
             Err(_) => Verdict::Deny {
                 reason: format!(
                     "the guardrail gave no verdict within {} s, which counts as a denial",
-                    self.patience.0.as_secs()
+                    self.patience.as_secs()
                 ),
             },
         }
@@ -170,5 +161,43 @@ impl Current {
         }
         self.text = Some(with.clone());
         verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use async_trait::async_trait;
+
+    #[derive(Debug)]
+    struct Hanging;
+
+    #[async_trait]
+    impl Guard for Hanging {
+        fn name(&self) -> &'static str {
+            "hanging"
+        }
+
+        fn watches(&self, _: Stage) -> bool {
+            true
+        }
+
+        async fn judge(&self, _: &Subject<'_>) -> crate::diagnostic::Result<Verdict> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_guard_that_never_answers_denies() {
+        let pipeline = Pipeline {
+            guards: vec![Box::new(Hanging)],
+            patience: Duration::ZERO,
+        };
+        let judgement = pipeline.judge(Subject::Prompt { text: "x" }).await;
+        let Outcome::Denied { guard, reason } = judgement.outcome else {
+            panic!("a guard without a verdict passed");
+        };
+        assert_eq!(guard, "hanging");
+        assert!(reason.contains("no verdict within 0 s"), "{reason}");
     }
 }

@@ -22,3 +22,25 @@ pub trait Play: Send + Sync + fmt::Debug {
     /// The answer to turn `turn` (from 1) of a conversation; `None` when the script has come to its end.
     async fn step(&self, turn: usize, items: &[Item]) -> Result<Option<Step>>;
 }
+/// s
+#[derive(Debug)]
+pub struct Scripted;
+impl Scripted {
+    /// s
+    pub fn new(_: &str, _: Box<dyn Play>) -> Self {
+        Self
+    }
+}
+#[async_trait]
+impl crate::model::Model for Scripted {
+    fn name(&self) -> &str {
+        ""
+    }
+    async fn respond(
+        &self,
+        _: &crate::model::Request<'_>,
+        _: &(dyn Fn(crate::model::Delta) + Send + Sync),
+    ) -> std::result::Result<crate::model::Response, crate::model::ModelError> {
+        loop {}
+    }
+}

@@ -8,7 +8,7 @@ mod column;
 mod database;
 mod error;
 mod fold;
-pub mod ledger;
+mod ledger;
 mod log;
 mod queue;
 mod run;
