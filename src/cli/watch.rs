@@ -107,7 +107,8 @@ async fn listen(stop: Stop) {
     }
 }
 
-fn say(screen: Screen, notice: &Notice) {
+/// Says what the daemon has to say.
+pub(super) fn say(screen: Screen, notice: &Notice) {
     match notice {
         Notice::InboxAbsent(inbox) => {
             screen.talk(format!(

@@ -52,7 +52,7 @@ impl Queue {
         let mut running: HashMap<Id, RunRow> = HashMap::new();
         let mut said = false;
         loop {
-            // Asked once a round: a stop that comes later in it must still be noticed below.
+            // Asked once a round: a stop that comes while the queue is filled must still end the wait below.
             let finishing = stop.is_finishing();
             if !finishing {
                 self.fill(&mut tasks, &mut running, stop).await?;
