@@ -170,19 +170,3 @@ pub enum Retry {
         asked: Option<Duration>,
     },
 }
-/// s
-pub fn estimate_tokens(_: &Request<'_>) -> u64 {
-    0
-}
-/// s
-pub fn open(
-    _: &str,
-    _: Option<&crate::config::ModelConfig>,
-    _: &dyn Fn(&str) -> Option<String>,
-) -> crate::diagnostic::Result<Box<dyn Model>> {
-    loop {}
-}
-/// s
-pub fn price(_: &str, _: Option<&crate::config::ModelConfig>) -> Option<crate::event::usage::Price> {
-    None
-}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidemill::clock::{Clock as _, SystemClock};
+use tidemill::clock::SystemClock;
 use tidemill::diagnostic::Report;
 use tidemill::event::finding::Finding;
 use tidemill::event::id::RunId;
