@@ -28,6 +28,14 @@ struct Draft {
     arguments: String,
 }
 
+/// A fragment of a call.
+struct Piece<'a> {
+    index: Option<u64>,
+    id: &'a str,
+    tool: &'a str,
+    more: &'a str,
+}
+
 impl Draft {
     /// Whether nothing can follow: the arguments are a whole document.
     fn is_whole(&self) -> bool {
@@ -93,7 +101,12 @@ impl<'a> Answer<'a> {
         let id = fragment["id"].as_str().unwrap_or_default();
         let tool = function["name"].as_str().unwrap_or_default();
         let more = arguments(&function["arguments"]);
-        if let Some(place) = self.place(index, id, tool) {
+        if let Some(place) = self.place(&Piece {
+            index,
+            id,
+            tool,
+            more: &more,
+        }) {
             let draft = &mut self.calls[place];
             if draft.id.is_empty() {
                 id.clone_into(&mut draft.id);
@@ -115,7 +128,13 @@ impl<'a> Answer<'a> {
     /// Which call a fragment belongs to; none when it begins a new one.
     ///
     /// The id decides, then the order. An index alone decides nothing, since some servers send 0 for every call.
-    fn place(&self, index: Option<u64>, id: &str, tool: &str) -> Option<usize> {
+    fn place(&self, piece: &Piece<'_>) -> Option<usize> {
+        let &Piece {
+            index,
+            id,
+            tool,
+            more,
+        } = piece;
         let at_index = self
             .calls
             .iter()
@@ -123,8 +142,14 @@ impl<'a> Answer<'a> {
         if !id.is_empty() {
             let same = self.calls.iter().rposition(|draft| draft.id == id);
             // A server that gives every call one id names a tool again once the one before is whole.
-            let again = |place: &usize| !tool.is_empty() && self.calls[*place].is_whole();
-            let unnamed = || at_index.filter(|place| self.calls[*place].id.is_empty() && tool.is_empty());
+            let again = |place: &usize| {
+                let draft = &self.calls[*place];
+                // A closing fragment that repeats the name and adds nothing is no new call.
+                let closing = more.is_empty() && draft.index == index;
+                !tool.is_empty() && !closing && draft.is_whole()
+            };
+            // A server that gives every fragment an id of its own names the tool only in the first.
+            let unnamed = || at_index.filter(|place| tool.is_empty() && !self.calls[*place].is_whole());
             return same.filter(|place| !again(place)).or_else(unnamed);
         }
         let last = self.calls.len().checked_sub(1);
@@ -186,4 +211,89 @@ fn usage(usage: &Value) -> Option<Usage> {
             .as_u64()
             .unwrap_or(0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::server::Settings;
+
+    /// The calls (tool and arguments) that fragments come to.
+    fn calls(fragments: impl IntoIterator<Item = Value>) -> Vec<(String, String)> {
+        let server = Server::new(Settings::new("m", "http://localhost:1/v1")).expect("a server");
+        let mut answer = Answer::new(&server);
+        for fragment in fragments {
+            answer.take(
+                &json!({"choices": [{"delta": {"tool_calls": [fragment]}}]}),
+                &|_| {},
+            );
+        }
+        let response = answer.finish();
+        let calls = response.calls();
+        calls
+            .map(|call| (call.tool.clone(), call.arguments.clone()))
+            .collect()
+    }
+
+    fn piece(index: Option<u64>, id: &str, name: &str, arguments: &str) -> Value {
+        json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}})
+    }
+
+    fn expected(calls: &[(&str, &str)]) -> Vec<(String, String)> {
+        calls
+            .iter()
+            .map(|(tool, arguments)| ((*tool).to_owned(), (*arguments).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn an_id_of_its_own_for_every_fragment_splits_no_call() {
+        let found = calls([
+            piece(Some(0), "a", "shell", ""),
+            piece(Some(0), "b", "", "{\"x\":"),
+            piece(Some(0), "c", "", "1}"),
+            piece(Some(1), "d", "read_file", "{}"),
+        ]);
+        assert_eq!(found, expected(&[("shell", "{\"x\":1}"), ("read_file", "{}")]));
+    }
+
+    #[test]
+    fn a_closing_fragment_is_no_call() {
+        let found = calls([
+            piece(Some(0), "a", "shell", "{\"x\":1}"),
+            piece(Some(0), "a", "shell", ""),
+        ]);
+        assert_eq!(found, expected(&[("shell", "{\"x\":1}")]));
+    }
+
+    #[test]
+    fn one_index_or_one_id_for_all_loses_no_call() {
+        let two = expected(&[("shell", "{\"x\":1}"), ("shell", "{\"x\":2}")]);
+        let (first, second) = ("{\"x\":1}", "{\"x\":2}");
+        for (index, ids) in [
+            (Some(0), ["a", "b"]),
+            (None, ["a", "b"]),
+            (Some(0), ["a", "a"]),
+            (None, ["", ""]),
+        ] {
+            let found = calls([
+                piece(index, ids[0], "shell", first),
+                piece(index, ids[1], "shell", second),
+            ]);
+            assert_eq!(found, two, "{index:?} {ids:?}");
+        }
+    }
+
+    #[test]
+    fn interleaved_fragments_go_by_their_index() {
+        let found = calls([
+            piece(Some(0), "a", "shell", ""),
+            piece(Some(1), "b", "shell", ""),
+            piece(Some(0), "", "", "{\"x\":1}"),
+            piece(Some(1), "", "", "{\"x\":2}"),
+        ]);
+        assert_eq!(found, expected(&[("shell", "{\"x\":1}"), ("shell", "{\"x\":2}")]));
+    }
 }
