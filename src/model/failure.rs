@@ -93,15 +93,12 @@ struct Kind {
 
 fn classify(server: &Server, status: Option<u16>, asked: Option<Duration>, words: &Words) -> ModelError {
     let kind = kind(server, status, words);
-    let mut text = format!("model `{}` {}", server.name(), kind.what);
-    if let Some(status) = status {
-        text.push_str(&format!(" (status {status})"));
-    }
-    let said = quote(server, &words.message);
+    let status = status.map_or_else(String::new, |status| format!(" (status {status})"));
+    let mut said = quote(server, &words.message);
     if !said.is_empty() {
-        text.push_str(": ");
-        text.push_str(&said);
+        said.insert_str(0, ": ");
     }
+    let text = format!("model `{}` {}{status}{said}", server.name(), kind.what);
     ModelError {
         diagnostic: Diagnostic::new(kind.code, text).help(kind.help),
         retry: if kind.retry {

@@ -86,11 +86,10 @@ impl Frames {
         }
         self.message.push_str(text);
         // Only a line that can be the last one of a document is worth a try.
-        if (first && text.ends_with('}')) || text.starts_with('}') || text.starts_with(']') {
-            if let Some(value) = complete(&self.message) {
-                self.message.clear();
-                frames.push(Frame::Json(value));
-            }
+        let may_end = (first && text.ends_with('}')) || text.starts_with(['}', ']']);
+        if may_end && let Some(value) = complete(&self.message) {
+            self.message.clear();
+            frames.push(Frame::Json(value));
         }
     }
 
