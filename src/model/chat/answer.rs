@@ -28,14 +28,6 @@ struct Draft {
     arguments: String,
 }
 
-/// A fragment of a call.
-struct Piece<'a> {
-    index: Option<u64>,
-    id: &'a str,
-    tool: &'a str,
-    more: &'a str,
-}
-
 impl Draft {
     /// Whether nothing can follow: the arguments are a whole document.
     fn is_whole(&self) -> bool {
@@ -101,12 +93,7 @@ impl<'a> Answer<'a> {
         let id = fragment["id"].as_str().unwrap_or_default();
         let tool = function["name"].as_str().unwrap_or_default();
         let more = arguments(&function["arguments"]);
-        if let Some(place) = self.place(&Piece {
-            index,
-            id,
-            tool,
-            more: &more,
-        }) {
+        if let Some(place) = self.place(index, id, tool) {
             let draft = &mut self.calls[place];
             if draft.id.is_empty() {
                 id.clone_into(&mut draft.id);
@@ -128,13 +115,7 @@ impl<'a> Answer<'a> {
     /// Which call a fragment belongs to; none when it begins a new one.
     ///
     /// The id decides, then the order. An index alone decides nothing, since some servers send 0 for every call.
-    fn place(&self, piece: &Piece<'_>) -> Option<usize> {
-        let &Piece {
-            index,
-            id,
-            tool,
-            more,
-        } = piece;
+    fn place(&self, index: Option<u64>, id: &str, tool: &str) -> Option<usize> {
         let at_index = self
             .calls
             .iter()
@@ -142,12 +123,7 @@ impl<'a> Answer<'a> {
         if !id.is_empty() {
             let same = self.calls.iter().rposition(|draft| draft.id == id);
             // A server that gives every call one id names a tool again once the one before is whole.
-            let again = |place: &usize| {
-                let draft = &self.calls[*place];
-                // A closing fragment that repeats the name and adds nothing is no new call.
-                let closing = more.is_empty() && draft.index == index;
-                !tool.is_empty() && !closing && draft.is_whole()
-            };
+            let again = |place: &usize| !tool.is_empty() && self.calls[*place].is_whole();
             // A server that gives every fragment an id of its own names the tool only in the first.
             let unnamed = || at_index.filter(|place| tool.is_empty() && !self.calls[*place].is_whole());
             return same.filter(|place| !again(place)).or_else(unnamed);
@@ -163,6 +139,15 @@ impl<'a> Answer<'a> {
         })
     }
 
+    /// Whether the call at `place` is only the close of one before: its id, index and tool again, without arguments.
+    fn is_close(&self, place: usize) -> bool {
+        let close = &self.calls[place];
+        let closed = |draft: &Draft| {
+            draft.id == close.id && draft.index == close.index && draft.tool == close.tool && draft.is_whole()
+        };
+        close.arguments.is_empty() && !close.id.is_empty() && self.calls[..place].iter().any(closed)
+    }
+
     /// The answer as a whole.
     pub fn finish(self) -> Response {
         let redact = |text: &str| self.server.redact(text);
@@ -175,7 +160,9 @@ impl<'a> Answer<'a> {
         let texts = [&self.text, &self.refusal];
         let texts = texts.into_iter().filter(|text| !text.is_empty());
         let mut items: Vec<_> = texts.map(|text| Item::Assistant { text: redact(text) }).collect();
-        items.extend(self.calls.iter().map(|draft| {
+        let calls = self.calls.iter().enumerate();
+        let calls = calls.filter(|(place, _)| !self.is_close(*place));
+        items.extend(calls.map(|(_, draft)| {
             Item::Call(ToolCall {
                 id: draft.id.clone(),
                 tool: redact(&draft.tool),
