@@ -225,7 +225,6 @@ mod tests {
     use super::*;
     use crate::model::server::Settings;
 
-    #[expect(clippy::result_large_err, reason = "tests")]
     fn read(events: impl IntoIterator<Item = Value>) -> Result<Response, ModelError> {
         let server = Server::new(Settings::new("m", "http://localhost:1/v1")).expect("a server");
         let mut answer = Answer::new(&server);
