@@ -36,6 +36,24 @@ pub(super) fn sendable(arguments: &str) -> String {
     }
 }
 
+/// A tool's name as it is sent back: OpenAI refuses the whole conversation for a name with other characters, and a
+/// model that makes tools up makes up such names.
+pub(super) fn sendable_name(tool: &str) -> String {
+    /// As long as OpenAI allows.
+    const LONGEST: usize = 64;
+    let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    let name: String = tool
+        .chars()
+        .take(LONGEST)
+        .map(|character| if fits(character) { character } else { '_' })
+        .collect();
+    if name.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        name
+    }
+}
+
 /// Arguments as text, for servers that send them as an object.
 pub(super) fn arguments(value: &Value) -> String {
     match value {
@@ -86,6 +104,14 @@ mod tests {
             .collect();
         assert_eq!(ids.len(), 5);
         assert!(ids.contains("call_1") && !ids.contains(""));
+    }
+
+    #[test]
+    fn a_name_no_tool_can_have_is_sent_back_as_one() {
+        assert_eq!(sendable_name("read_file"), "read_file");
+        assert_eq!(sendable_name("shell.run é"), "shell_run__");
+        assert_eq!(sendable_name(""), "unnamed");
+        assert_eq!(sendable_name(&"a".repeat(100)).len(), 64);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use async_openai::types::chat::{
 use async_trait::async_trait;
 
 use self::answer::Answer;
-use super::calls::{finish_by_length, make_ids_unique, sendable};
+use super::calls::{finish_by_length, make_ids_unique, sendable, sendable_name};
 use super::server::{Server, Settings};
 use super::{Delta, Item, Model, ModelError, Request, Response, ToolSpec};
 use crate::diagnostic::Result;
@@ -125,7 +125,7 @@ fn messages(request: &Request<'_>) -> Vec<ChatCompletionRequestMessage> {
                 ChatCompletionMessageToolCall {
                     id: call.id.clone(),
                     function: FunctionCall {
-                        name: call.tool.clone(),
+                        name: sendable_name(&call.tool),
                         arguments: sendable(&call.arguments),
                     },
                 },

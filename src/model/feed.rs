@@ -20,6 +20,8 @@ pub(super) struct Feed<'a> {
     ready: VecDeque<Frame>,
     state: State,
     any: bool,
+    /// Bytes that have come so far.
+    bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,9 @@ enum State {
     Done,
 }
 
+/// A server that never stops must not fill the memory. The longest answers of today, streamed word by word with all
+/// that stands around each word, are far below this.
+const MAX_ANSWER: usize = 256 * 1024 * 1024;
 /// Once the answer is complete, the connection gets this long to end properly, so that it can be used again.
 const DRAIN: Duration = Duration::from_millis(100);
 /// Once the answer is complete but for its usage, a server gets this long to tell it.
@@ -46,6 +51,7 @@ impl<'a> Feed<'a> {
             ready: VecDeque::new(),
             state: State::Open,
             any: false,
+            bytes: 0,
         }
     }
 
@@ -103,6 +109,11 @@ impl<'a> Feed<'a> {
             Err(_) => Err(self.server.stalled()),
             Ok(Err(error)) => Err(self.server.cut(&error.without_url().to_string())),
             Ok(Ok(Some(bytes))) => {
+                self.bytes = self.bytes.saturating_add(bytes.len());
+                if self.bytes > MAX_ANSWER {
+                    let said = format!("more than {} MB", MAX_ANSWER / 1024 / 1024);
+                    return Err(self.server.bad_answer(&said));
+                }
                 self.ready.extend(self.frames.push(&bytes));
                 Ok(())
             }

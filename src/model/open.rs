@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(code(open("x", Some(&url), &|_| None)), "model::wrong_url");
         let named = config("provider = \"openai\"\napi_key_env = \"MY_KEY\"");
         assert_eq!(code(open("x", Some(&named), &|_| None)), "model::no_key");
-        let two_lines = |_: &str| Some("sk-one\nsk-two".to_owned());
+        let two_lines = |name: &str| (name == "MY_KEY").then(|| "sk-one\nsk-two".to_owned());
         assert_eq!(code(open("x", Some(&named), &two_lines)), "model::bad_key");
     }
 

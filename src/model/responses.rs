@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use self::answer::Answer;
-use super::calls::{finish_by_length, make_ids_unique, sendable};
+use super::calls::{finish_by_length, make_ids_unique, sendable, sendable_name};
 use super::server::{Server, Settings, never};
 use super::{Delta, Item, Model, ModelError, Request, Response, ToolSpec};
 use crate::diagnostic::{Diagnostic, Result};
@@ -50,7 +50,7 @@ impl Responses {
             never(Diagnostic::new("model::bad_request", message).cause(error))
         })?;
         // The typed items would lose what they do not know of a reasoning item.
-        body["input"] = request.items.iter().filter_map(input).collect();
+        body["input"] = inputs(request.items);
         Ok(body)
     }
 }
@@ -94,6 +94,40 @@ fn tool(spec: &ToolSpec) -> Tool {
     })
 }
 
+/// The conversation as input items.
+///
+/// OpenAI refuses a conversation with reasoning that nothing from the model follows, as a turn leaves it that was cut
+/// while it reasoned; others refuse reasoning that holds nothing.
+fn inputs(items: &[Item]) -> Value {
+    let sent = |(index, item): (usize, &Item)| match item {
+        Item::Verbatim { value, .. } if value["type"] == "reasoning" => {
+            let useful = holds_reasoning(value) && is_followed(&items[index + 1..]);
+            useful.then(|| input(item)).flatten()
+        }
+        _ => input(item),
+    };
+    items.iter().enumerate().filter_map(sent).collect()
+}
+
+/// Whether a reasoning item can be read back: encrypted, or in the open.
+fn holds_reasoning(item: &Value) -> bool {
+    let encrypted = item["encrypted_content"]
+        .as_str()
+        .is_some_and(|text| !text.is_empty());
+    encrypted || item["content"].as_array().is_some_and(|parts| !parts.is_empty())
+}
+
+/// Whether the same turn goes on with a text or a call.
+fn is_followed(rest: &[Item]) -> bool {
+    let empty = |item: &&Item| match item {
+        Item::Assistant { text } => text.is_empty(),
+        Item::Verbatim { .. } => true,
+        _ => false,
+    };
+    let next = rest.iter().find(|item| !empty(item));
+    matches!(next, Some(Item::Assistant { .. } | Item::Call(_)))
+}
+
 fn input(item: &Item) -> Option<Value> {
     Some(match item {
         Item::User { text } => json!({
@@ -110,7 +144,7 @@ fn input(item: &Item) -> Option<Value> {
         Item::Call(call) => json!({
             "type": "function_call",
             "call_id": call.id,
-            "name": call.tool,
+            "name": sendable_name(&call.tool),
             "arguments": sendable(&call.arguments),
         }),
         Item::Output { call, output } => json!({
@@ -121,4 +155,55 @@ fn input(item: &Item) -> Option<Value> {
         Item::Verbatim { provider, value } if provider == PROVIDER => value.clone(),
         Item::Verbatim { .. } => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reasoning(encrypted: &str) -> Item {
+        Item::Verbatim {
+            provider: PROVIDER.to_owned(),
+            value: json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": encrypted}),
+        }
+    }
+
+    fn text(text: &str) -> Item {
+        Item::Assistant {
+            text: text.to_owned(),
+        }
+    }
+
+    fn nudge() -> Item {
+        Item::User {
+            text: "go on".to_owned(),
+        }
+    }
+
+    fn sent(items: &[Item]) -> Vec<Value> {
+        let inputs = inputs(items);
+        let inputs = inputs.as_array().into_iter().flatten();
+        inputs.map(|input| input["type"].clone()).collect()
+    }
+
+    #[test]
+    fn reasoning_goes_back_word_for_word_with_what_follows_it() {
+        let items = [reasoning("gAAA"), reasoning("gBBB"), text("done")];
+        assert_eq!(sent(&items), ["reasoning", "reasoning", "message"]);
+        assert_eq!(
+            inputs(&items)[0],
+            json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"})
+        );
+    }
+
+    #[test]
+    fn reasoning_that_leads_nowhere_or_holds_nothing_stays_here() {
+        assert_eq!(
+            sent(&[reasoning("gAAA"), nudge(), text("done")]),
+            ["message", "message"]
+        );
+        assert_eq!(sent(&[reasoning("gAAA"), text(""), nudge()]), ["message"]);
+        assert_eq!(sent(&[reasoning(""), text("done")]), ["message"]);
+        assert_eq!(sent(&[reasoning("gAAA")]), [] as [&str; 0]);
+    }
 }

@@ -124,7 +124,8 @@ impl<'a> Answer<'a> {
             let same = self.calls.iter().rposition(|draft| draft.id == id);
             // A server that gives every call one id names a tool again once the one before is whole.
             let again = |place: &usize| !tool.is_empty() && self.calls[*place].is_whole();
-            let unnamed = || at_index.filter(|place| self.calls[*place].id.is_empty() && tool.is_empty());
+            // A server that gives every fragment an id of its own names the tool only in the first.
+            let unnamed = || at_index.filter(|place| tool.is_empty() && !self.calls[*place].is_whole());
             return same.filter(|place| !again(place)).or_else(unnamed);
         }
         let last = self.calls.len().checked_sub(1);
@@ -136,6 +137,15 @@ impl<'a> Answer<'a> {
             let draft = &self.calls[*place];
             (draft.tool.is_empty() || draft.tool == tool) && !draft.is_whole()
         })
+    }
+
+    /// Whether the call at `place` is only the close of one before: its id, index and tool again, without arguments.
+    fn is_close(&self, place: usize) -> bool {
+        let close = &self.calls[place];
+        let closed = |draft: &Draft| {
+            draft.id == close.id && draft.index == close.index && draft.tool == close.tool && draft.is_whole()
+        };
+        close.arguments.is_empty() && !close.id.is_empty() && self.calls[..place].iter().any(closed)
     }
 
     /// The answer as a whole.
@@ -150,7 +160,9 @@ impl<'a> Answer<'a> {
         let texts = [&self.text, &self.refusal];
         let texts = texts.into_iter().filter(|text| !text.is_empty());
         let mut items: Vec<_> = texts.map(|text| Item::Assistant { text: redact(text) }).collect();
-        items.extend(self.calls.iter().map(|draft| {
+        let calls = self.calls.iter().enumerate();
+        let calls = calls.filter(|(place, _)| !self.is_close(*place));
+        items.extend(calls.map(|(_, draft)| {
             Item::Call(ToolCall {
                 id: draft.id.clone(),
                 tool: redact(&draft.tool),
@@ -186,4 +198,89 @@ fn usage(usage: &Value) -> Option<Usage> {
             .as_u64()
             .unwrap_or(0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::server::Settings;
+
+    /// The calls (tool and arguments) that fragments come to.
+    fn calls(fragments: impl IntoIterator<Item = Value>) -> Vec<(String, String)> {
+        let server = Server::new(Settings::new("m", "http://localhost:1/v1")).expect("a server");
+        let mut answer = Answer::new(&server);
+        for fragment in fragments {
+            answer.take(
+                &json!({"choices": [{"delta": {"tool_calls": [fragment]}}]}),
+                &|_| {},
+            );
+        }
+        let response = answer.finish();
+        let calls = response.calls();
+        calls
+            .map(|call| (call.tool.clone(), call.arguments.clone()))
+            .collect()
+    }
+
+    fn piece(index: Option<u64>, id: &str, name: &str, arguments: &str) -> Value {
+        json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}})
+    }
+
+    fn expected(calls: &[(&str, &str)]) -> Vec<(String, String)> {
+        calls
+            .iter()
+            .map(|(tool, arguments)| ((*tool).to_owned(), (*arguments).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn an_id_of_its_own_for_every_fragment_splits_no_call() {
+        let found = calls([
+            piece(Some(0), "a", "shell", ""),
+            piece(Some(0), "b", "", "{\"x\":"),
+            piece(Some(0), "c", "", "1}"),
+            piece(Some(1), "d", "read_file", "{}"),
+        ]);
+        assert_eq!(found, expected(&[("shell", "{\"x\":1}"), ("read_file", "{}")]));
+    }
+
+    #[test]
+    fn a_closing_fragment_is_no_call() {
+        let found = calls([
+            piece(Some(0), "a", "shell", "{\"x\":1}"),
+            piece(Some(0), "a", "shell", ""),
+        ]);
+        assert_eq!(found, expected(&[("shell", "{\"x\":1}")]));
+    }
+
+    #[test]
+    fn one_index_or_one_id_for_all_loses_no_call() {
+        let two = expected(&[("shell", "{\"x\":1}"), ("shell", "{\"x\":2}")]);
+        let (first, second) = ("{\"x\":1}", "{\"x\":2}");
+        for (index, ids) in [
+            (Some(0), ["a", "b"]),
+            (None, ["a", "b"]),
+            (Some(0), ["a", "a"]),
+            (None, ["", ""]),
+        ] {
+            let found = calls([
+                piece(index, ids[0], "shell", first),
+                piece(index, ids[1], "shell", second),
+            ]);
+            assert_eq!(found, two, "{index:?} {ids:?}");
+        }
+    }
+
+    #[test]
+    fn interleaved_fragments_go_by_their_index() {
+        let found = calls([
+            piece(Some(0), "a", "shell", ""),
+            piece(Some(1), "b", "shell", ""),
+            piece(Some(0), "", "", "{\"x\":1}"),
+            piece(Some(1), "", "", "{\"x\":2}"),
+        ]);
+        assert_eq!(found, expected(&[("shell", "{\"x\":1}"), ("shell", "{\"x\":2}")]));
+    }
 }

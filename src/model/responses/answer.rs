@@ -60,11 +60,11 @@ impl<'a> Answer<'a> {
                 deltas(Delta::Text(self.server.redact(text)));
             }
             "response.output_item.added" => {
-                self.begun.push(event["item"].take());
+                self.begun.extend(object(event["item"].take()));
                 deltas(Delta::Alive);
             }
             "response.output_item.done" => {
-                self.done.push(event["item"].take());
+                self.done.extend(object(event["item"].take()));
                 deltas(Delta::Alive);
             }
             "response.function_call_arguments.delta" => {
@@ -87,13 +87,19 @@ impl<'a> Answer<'a> {
             .rposition(|item| item["id"].is_string() && item["id"] == event["item_id"])
             .or(self.begun.len().checked_sub(1));
         if let Some(item) = place.and_then(|place| self.begun.get_mut(place)) {
-            let mut whole = arguments(&item["arguments"]);
-            whole.push_str(event["delta"].as_str().unwrap_or_default());
-            item["arguments"] = Value::String(whole);
+            let more = event["delta"].as_str().unwrap_or_default();
+            match &mut item["arguments"] {
+                // In place: long arguments come in thousands of pieces.
+                Value::String(whole) => whole.push_str(more),
+                other => *other = Value::String(arguments(other) + more),
+            }
         }
     }
 
     fn end(&mut self, response: Value) -> Result<(), ModelError> {
+        if !response.is_object() {
+            return Err(self.server.bad_answer(&response.to_string()));
+        }
         if let Some(words) = Words::find(&response) {
             return Err(failure::of_message(self.server, &words));
         }
@@ -185,6 +191,11 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// What is no object is no item, and nothing can be put into it.
+fn object(value: Value) -> Option<Value> {
+    value.is_object().then_some(value)
+}
+
 fn finish(response: &Value) -> Finish {
     match response["incomplete_details"]["reason"].as_str() {
         Some("content_filter") => Finish::Refused,
@@ -205,4 +216,55 @@ fn usage(usage: &Value) -> Option<Usage> {
             .as_u64()
             .unwrap_or(0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::server::Settings;
+
+    fn read(events: impl IntoIterator<Item = Value>) -> Result<Response, ModelError> {
+        let server = Server::new(Settings::new("m", "http://localhost:1/v1")).expect("a server");
+        let mut answer = Answer::new(&server);
+        for event in events {
+            answer.take(event, &|_| {})?;
+        }
+        answer.finish()
+    }
+
+    #[test]
+    fn what_is_no_object_is_an_error_or_left_out() {
+        for wrong in [json!("done"), json!([]), json!(1), Value::Null] {
+            let error = read([json!({"type": "response.completed", "response": wrong})]);
+            assert_eq!(
+                error.expect_err("no response").diagnostic.code(),
+                "model::bad_answer"
+            );
+            let answer = read([
+                json!({"type": "response.output_item.added", "item": wrong}),
+                json!({"type": "response.function_call_arguments.delta", "delta": "{}"}),
+                json!({"type": "response.output_item.done", "item": wrong}),
+                json!({"type": "response.completed", "response": {}}),
+            ]);
+            assert_eq!(answer.expect("a response").items, []);
+        }
+    }
+
+    #[test]
+    fn pieces_are_put_together_where_no_item_is_whole() {
+        let answer = read([
+            json!({"type": "response.output_item.added", "item": {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "shell"}}),
+            json!({"type": "response.function_call_arguments.delta", "item_id": "fc_1", "delta": "{\"a\":"}),
+            json!({"type": "response.function_call_arguments.delta", "delta": "1}"}),
+            json!({"type": "response.completed", "response": {"status": "completed"}}),
+        ]);
+        let answer = answer.expect("a response");
+        let calls: Vec<_> = answer
+            .calls()
+            .map(|call| (call.id.as_str(), call.arguments.as_str()))
+            .collect();
+        assert_eq!(calls, [("c1", "{\"a\":1}")]);
+    }
 }
