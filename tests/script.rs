@@ -60,7 +60,7 @@ impl Folder {
     }
 
     async fn wrong(&self, script: &str) -> Diagnostic {
-        self.load(script).await.expect_err("the script has a mistake")
+        self.load(script).await.unwrap_err()
     }
 
     fn artifact(&self, path: &str, text: &str) -> Artifact {
@@ -99,13 +99,9 @@ fn snapshot(name: &str, mistake: &Diagnostic) {
 }
 
 async fn prompt(folder: &Folder, script: &str, run: RunView) -> Result<String, Diagnostic> {
-    let loaded = folder
-        .load(script)
-        .await
-        .map_err(|mistake| panic!("{}", render(&mistake, false)))
-        .unwrap();
+    let loaded = folder.load(script).await?;
     let Prompt::Hook(hook) = loaded.workflow.prompt else {
-        panic!("the prompt is a function")
+        unreachable!("the prompt is a function")
     };
     loaded.script.prompt(hook, Arc::new(run)).await
 }
@@ -205,6 +201,31 @@ async fn expected_failures_of_reading_are_values_and_broken_rows_are_raised() {
     assert_eq!(
         mistake.message(),
         "`x.csv` cannot be read as CSV: row 1 has 3 cells and the header 2"
+    );
+}
+
+#[tokio::test]
+async fn a_row_without_an_end_is_refused() {
+    let folder = Folder::new();
+    let script = workflow("  prompt = function(run) for row in run.input:csv() do end return 'x' end,");
+    let open = format!("a,b\n1,\"{}", "x,y\n".repeat(300_000));
+    let mistake = prompt(&folder, &script, folder.run("x.csv", &open))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        mistake.message(),
+        "`x.csv` cannot be read as CSV: a row is longer than 1 MiB; is a quote not closed?"
+    );
+    let many = format!("a,b\n{}", "1,2\n".repeat(20_000));
+    assert_eq!(
+        prompt(&folder, &script, folder.run("x.csv", &many))
+            .await
+            .unwrap(),
+        "x"
+    );
+    assert_eq!(
+        prompt(&folder, &script, folder.run("x.csv", "")).await.unwrap(),
+        "x"
     );
 }
 
@@ -454,9 +475,9 @@ async fn sources_of_any_shape_are_read_or_refused() {
         assert_eq!(folder.wrong(&long).await.code(), "script::no_workflow", "{terms}");
     }
     let deep = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
-    assert_eq!(folder.wrong(&deep).await.code(), "script::syntax");
+    assert_eq!(folder.wrong(&deep).await.code(), "script::runtime");
     let endless = "local function f() return 1 + f() end return f()";
-    assert_eq!(folder.wrong(endless).await.code(), "script::runtime");
+    assert_eq!(folder.wrong(endless).await.code(), "script::limit");
     assert_eq!(folder.wrong("\u{1b}Lua").await.code(), "script::syntax");
     assert_eq!(folder.wrong("").await.code(), "script::no_workflow");
     std::fs::write(folder.0.path().join("workflows/w.lua"), b"return '\xff'").unwrap();
@@ -497,7 +518,7 @@ async fn modules_stubs_and_docs_agree() {
             there == text,
             "{name} is not what the tables say; run UPDATE_DOCS=1 cargo test --test all script"
         );
-        if name.ends_with(".lua") {
+        if path.extension().is_some_and(|extension| extension == "lua") {
             assert!(full_moon::parse(&text).is_ok(), "{name} is no Lua");
         }
     }
@@ -522,9 +543,9 @@ async fn modules_stubs_and_docs_agree() {
 #[test]
 fn every_type_in_the_stubs_is_declared() {
     let mut text = docs::objects();
-    MODULES
-        .iter()
-        .for_each(|module| text.push_str(&docs::stub(module)));
+    for module in MODULES {
+        text.push_str(&docs::stub(module));
+    }
     let named = regex::Regex::new(r"tidemill\.[A-Z][A-Za-z]*").unwrap();
     for name in named.find_iter(&text) {
         let declared = format!("---@class {}\n", name.as_str());

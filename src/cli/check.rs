@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::cli::{Context, Exit};
-use crate::diagnostic::Result;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::script::{self, Checked};
 
 /// Arguments of `tidemill check`.
@@ -56,7 +56,7 @@ fn summary(checked: &Checked) -> String {
         )
     };
     if warnings > 0 {
-        text.push_str(&format!(", {}", counted(warnings, "warning")));
+        text = format!("{text}, {}", counted(warnings, "warning"));
     }
     text
 }
@@ -66,7 +66,7 @@ fn counted(count: usize, word: &str) -> String {
 }
 
 fn document(checked: &Checked) -> String {
-    let diagnostics: Vec<_> = checked.diagnostics.iter().map(|found| found.report()).collect();
+    let diagnostics: Vec<_> = checked.diagnostics.iter().map(Diagnostic::report).collect();
     let workflows: Vec<_> = checked
         .workflows
         .iter()
@@ -89,7 +89,7 @@ fn document(checked: &Checked) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::{Diagnostic, Source};
+    use crate::diagnostic::Source;
 
     #[test]
     fn the_summary_counts_mistakes_and_their_files() {

@@ -34,14 +34,11 @@ impl Checked {
 ///
 /// A file is named as the caller names it: relative to the root, or anywhere.
 pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
-    let named = !files.is_empty();
     let mut checked = Checked {
         workflows: Vec::new(),
         diagnostics: Vec::new(),
     };
-    let scripts = if named {
-        files.iter().map(|file| name_of(project, file)).collect()
-    } else {
+    let scripts: Vec<(String, Option<PathBuf>)> = if files.is_empty() {
         match scripts(project) {
             Ok(scripts) => scripts.into_iter().map(|name| (name, None)).collect(),
             Err(mistake) => {
@@ -49,8 +46,10 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
                 Vec::new()
             }
         }
+    } else {
+        files.iter().map(|file| name_of(project, file)).collect()
     };
-    let mut names: BTreeMap<String, (String, Option<Place>)> = BTreeMap::new();
+    let mut declared: BTreeMap<String, String> = BTreeMap::new();
     let mut required = BTreeSet::new();
     let mut others = Vec::new();
     let mut seen = BTreeSet::new();
@@ -79,13 +78,13 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
             Gave::Workflow(mut workflow) => {
                 name.clone_into(&mut workflow.file);
                 let place = host.declared();
-                if let Some((other, _)) = names.get(&workflow.name).filter(|_| !workflow.name.is_empty()) {
+                if let Some(other) = declared.get(&workflow.name).filter(|_| !workflow.name.is_empty()) {
                     checked
                         .diagnostics
                         .push(twice(&workflow.name, place.as_ref(), other));
                     continue;
                 }
-                names.insert(workflow.name.clone(), (name.clone(), place));
+                declared.insert(workflow.name.clone(), name.clone());
                 if clean {
                     let bundle = super::Bundle {
                         entry: name,

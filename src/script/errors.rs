@@ -55,8 +55,8 @@ pub(super) fn diagnostic(
                 "hook::limit"
             };
             let message = "the script was stopped: it needs more than 64 MB of memory".to_owned();
-            let help =
-                "read large files row by row with `:csv()` or `:lines()`, and keep only what is needed";
+            let help = "look for a recursion or a list without an end; read large files row by row with `:csv()` or \
+                        `:lines()`";
             (code, message, Some(help.to_owned()))
         }
         (None, mlua::Error::SyntaxError { .. }) => ("script::syntax", message, None),

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use mlua::{Function, Lua, LuaSerdeExt as _, Value};
 
@@ -25,10 +26,12 @@ const STRIDE: u64 = 256;
 pub(super) fn csv(lua: &Lua, path: &Path, shown: String) -> mlua::Result<Function> {
     let broken = |why: String| Raised::misuse(format!("`{shown}` cannot be read as CSV: {why}")).word("csv");
     let file = File::open(path).map_err(|error| broken(error.to_string()))?;
-    // The reader asks for more only row by row, so a row without an end is bounded by the memory of this buffer.
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .from_reader(BufReader::new(file));
+    let since = Arc::new(AtomicU64::new(0));
+    let file = Metered {
+        file,
+        since: Arc::clone(&since),
+    };
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
     let mut header: Vec<String> = Vec::new();
     for name in reader.headers().map_err(|error| broken(plain(&error)))? {
         header.push(name.trim_start_matches('\u{feff}').trim().to_owned());
@@ -61,6 +64,7 @@ pub(super) fn csv(lua: &Lua, path: &Path, shown: String) -> mlua::Result<Functio
             Raised::misuse(format!("`{shown}` cannot be read as CSV: {why}"))
                 .help("the expectations of an output are checked before `validate`; an input may be anything")
         };
+        since.store(0, Ordering::Relaxed);
         let more = reader
             .read_record(record)
             .map_err(|error| broken(plain(&error)))?;
@@ -83,12 +87,33 @@ pub(super) fn csv(lua: &Lua, path: &Path, shown: String) -> mlua::Result<Functio
     })
 }
 
+/// A file that gives no row more bytes than a row may have: a quote that is never closed would take them all.
+struct Metered {
+    file: File,
+    /// Bytes read since the last row began.
+    since: Arc<AtomicU64>,
+}
+
+impl std::io::Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        let since = self.since.fetch_add(count as u64, Ordering::Relaxed);
+        if since > LONGEST_LINE {
+            return Err(std::io::Error::other(
+                "a row is longer than 1 MiB; is a quote not closed?",
+            ));
+        }
+        Ok(count)
+    }
+}
+
 fn plain(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::Utf8 { pos, .. } => match pos {
             Some(position) => format!("line {} is not UTF-8", position.line()),
             None => "it is not UTF-8".into(),
         },
+        csv::ErrorKind::Io(error) => error.to_string(),
         _ => error.to_string(),
     }
 }

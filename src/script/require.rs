@@ -14,13 +14,13 @@ const LOADED: &str = "tidemill.loaded";
 const LOADING: &str = "tidemill.loading";
 
 /// Lua's `require` as scripts get it.
-pub(super) fn require(lua: &Lua, name: String) -> mlua::Result<Value> {
-    if let Some(module) = api::module(lua, &name)? {
+pub(super) fn require(lua: &Lua, name: &str) -> mlua::Result<Value> {
+    if let Some(module) = api::module(lua, name)? {
         return Ok(module);
     }
     if name == "tidemill" || name.starts_with("tidemill.") {
-        let near = nearest(&name, api::MODULES.iter().map(|module| module.name));
-        let raised = Raised::misuse(format!("there is no module `{name}`")).word(&name);
+        let near = nearest(name, api::MODULES.iter().map(|module| module.name));
+        let raised = Raised::misuse(format!("there is no module `{name}`")).word(name);
         let help = near.map_or("see docs/lua-api.md".into(), |near| {
             format!("did you mean `{near}`?")
         });
@@ -41,7 +41,7 @@ pub(super) fn require(lua: &Lua, name: String) -> mlua::Result<Value> {
         .ok_or_else(|| {
             Raised::misuse(format!("`{name}` is not a module's name"))
                 .help("write `require \"shop\"` for workflows/shop.lua, `require \"lib.shop\"` for workflows/lib/shop.lua")
-                .word(&name)
+                .word(name)
         })?;
     let loaded = table(lua, LOADED)?;
     let known: Value = loaded.raw_get(path.as_str())?;
@@ -52,7 +52,7 @@ pub(super) fn require(lua: &Lua, name: String) -> mlua::Result<Value> {
     let text = host.files().text(&path).map_err(|why| {
         Raised::misuse(format!("module `{name}` cannot be required: {path} {why}"))
             .help("modules are files under the workflows folder; `tidemill.*` is built in")
-            .word(&name)
+            .word(name)
     })?;
     host.require(&path);
     let value = run(lua, &path, &text)?;

@@ -214,7 +214,9 @@ impl Walk {
             return;
         };
         let first = callee.0.line();
-        let last = arguments.start_position().map_or(first, |start| start.line());
+        let last = arguments
+            .start_position()
+            .map_or(first, full_moon::tokenizer::Position::line);
         let nodes = match arguments {
             FunctionArgs::Parentheses { arguments, .. } => {
                 arguments.iter().map(|argument| self.node(argument)).collect()

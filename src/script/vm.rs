@@ -66,7 +66,10 @@ pub(super) fn new(project: &Project, files: Files) -> mlua::Result<(Lua, Host)> 
         globals.raw_set(name, Value::Nil)?;
     }
     globals.get::<Table>("string")?.set("dump", Value::Nil)?;
-    globals.set("require", lua.create_function(require::require)?)?;
+    globals.set(
+        "require",
+        lua.create_function(|lua, name: String| require::require(lua, &name))?,
+    )?;
     let absent = lua.create_table_from(ABSENT)?;
     let stop = lua.create_function(|_, values: MultiValue| stop(values))?;
     let refuse = lua.create_function(|_, name: String| -> mlua::Result<()> { Err(refuse(&name).into()) })?;

@@ -1,18 +1,17 @@
 //! `tidemill.expect`: what a good artifact is.
 
-use std::collections::BTreeMap;
-
-use mlua::{Lua, LuaSerdeExt as _, MultiValue, Value};
+use mlua::{Lua, MultiValue, Value};
 
 use super::objects::Thing;
 use super::{Class, Entry, Field, Module, advice};
 use crate::diagnostic::nearest;
 use crate::event::finding::Finding;
+use crate::script::declare::{columns, schema};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
-use crate::script::{files, format, value};
-use crate::workflow::expectation::{ColumnType, Csv, Expect, File, Image, Json, Range, Text};
+use crate::script::{format, value};
+use crate::workflow::expectation::{Csv, Expect, File, Image, Json, Text};
 
 /// The module.
 pub(super) const MODULE: Module = Module {
@@ -58,7 +57,7 @@ pub(super) const MODULE: Module = Module {
             run: fail,
         },
     ],
-    classes: &[&CSV, &RANGE, &JSON, &IMAGE, &TEXT, &FILE],
+    classes: &[&CSV, &columns::RANGE, &JSON, &IMAGE, &TEXT, &FILE],
 };
 
 const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
@@ -95,16 +94,6 @@ const CSV: Class = Class {
             "table<string, string>?",
             "Patterns (regular expressions) that a column's values match as a whole.",
         ),
-    ],
-};
-
-const RANGE: Class = Class {
-    name: "tidemill.Range",
-    word: "range",
-    doc: "Bounds of a number, both included: { min = 0, max = 1 } or { 0, 1 }.",
-    fields: &[
-        field("min", "number?", "Least."),
-        field("max", "number?", "Most."),
     ],
 };
 
@@ -208,26 +197,6 @@ fn ordered<T: PartialOrd + std::fmt::Display>(
     }
 }
 
-/// A regular expression that compiles.
-fn pattern(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
-    let text = value::text(host, place, path, value)?;
-    match regex::Regex::new(&text) {
-        Ok(_) => Some(text),
-        Err(error) => {
-            let why = error.to_string();
-            let why = why
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .trim_start_matches("error: ")
-                .to_owned();
-            let message = format!("`{path}` is not a regular expression: {why}");
-            let help = "write Lua's long string [[...]] where a pattern has backslashes";
-            value::bad(host, place, "script::bad_pattern", message, help)
-        }
-    }
-}
-
 fn csv(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     with(
         lua,
@@ -236,14 +205,14 @@ fn csv(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
         |_, host, fields| {
             let csv = Csv {
                 columns: fields.texts("columns"),
-                types: columns(host, fields, "types", column_type),
+                types: columns::columns(host, fields, "types", columns::column_type),
                 min_rows: fields.count("min_rows"),
                 max_rows: fields.count("max_rows"),
                 unique: fields.texts("unique"),
                 not_null: fields.texts("not_null"),
-                ranges: columns(host, fields, "ranges", range),
-                enums: columns(host, fields, "enum", value::texts),
-                patterns: columns(host, fields, "pattern", pattern),
+                ranges: columns::columns(host, fields, "ranges", columns::range),
+                enums: columns::columns(host, fields, "enum", value::texts),
+                patterns: columns::columns(host, fields, "pattern", columns::pattern),
             };
             ordered(
                 host,
@@ -257,135 +226,21 @@ fn csv(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     )
 }
 
-/// A field that says something of each column.
-fn columns<T>(
-    host: &Host,
-    fields: &Fields<'_>,
-    name: &str,
-    read: impl Fn(&Host, &Place, &str, &Value) -> Option<T>,
-) -> BTreeMap<String, T> {
-    let path = fields.path(name);
-    fields
-        .map(name)
-        .into_iter()
-        .filter_map(|(column, place, value)| {
-            let said = read(
-                host,
-                &place,
-                &format!("{path}.{}", value::shorten(&column)),
-                &value,
-            )?;
-            Some((column, said))
-        })
-        .collect()
-}
-
-fn column_type(host: &Host, place: &Place, path: &str, value: &Value) -> Option<ColumnType> {
-    let word = value::text(host, place, path, value)?;
-    let found = ColumnType::WORDS.into_iter().find(|(known, _)| *known == word);
-    found.map(|(_, kind)| kind).or_else(|| {
-        let words = ColumnType::WORDS.map(|(word, _)| word);
-        let message = format!(
-            "`{path}` is \"{}\", which is no type of a column",
-            value::shorten(&word)
-        );
-        let help = advice(nearest(&word, words), &words);
-        value::bad(host, place, "script::wrong_type", message, &help)
-    })
-}
-
-fn range(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Range> {
-    let range = match value {
-        Value::Table(pair) if pair.raw_len() == 2 => Range {
-            min: value::number(host, &place.item(1), path, &pair.raw_get(1).unwrap_or(Value::Nil)),
-            max: value::number(host, &place.item(2), path, &pair.raw_get(2).unwrap_or(Value::Nil)),
-        },
-        other => {
-            let fields = Fields::read(host, other.clone(), place.clone(), &RANGE)?;
-            Range {
-                min: fields.with("min", value::number),
-                max: fields.with("max", value::number),
-            }
-        }
-    };
-    if let (Some(min), Some(max)) = (range.min, range.max)
-        && min > max
-    {
-        let message = format!("`{path}` goes from {min} to {max}, so nothing can pass");
-        return value::bad(
-            host,
-            place,
-            "script::bad_limit",
-            message,
-            "the lower bound goes first",
-        );
-    }
-    Some(range)
-}
-
 fn json(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     with(
         lua,
         &JSON,
         arguments,
-        |lua, host, fields| {
-            let schema = fields.with("schema", |host, place, path, value| {
-                schema(lua, host, place, path, value)
-            });
-            if let Some(schema) = &schema
-                && let Err(error) = jsonschema::options().with_retriever(NoDocuments).build(schema)
-            {
-                let message = format!("`expect.json.schema` is not a JSON Schema: {error}");
-                let help = "references to other documents are not followed; everything stands in one schema";
-                value::bad::<()>(host, &fields.at("schema"), "script::bad_schema", message, help);
-            }
-            Expect::Json(Json { schema })
+        |lua, _, fields| {
+            let read = |host: &Host, place: &Place, path: &str, value: &Value| {
+                schema::schema(lua, host, place, path, value)
+            };
+            Expect::Json(Json {
+                schema: fields.with("schema", read),
+            })
         },
         Expect::Json(Json::default()),
     )
-}
-
-/// No schema reaches out of itself: what it says must not depend on a server.
-struct NoDocuments;
-
-impl jsonschema::Retrieve for NoDocuments {
-    fn retrieve(
-        &self,
-        uri: &jsonschema::Uri<String>,
-    ) -> Result<serde_json::Value, Box<dyn std::error::Error + Send + Sync>> {
-        Err(format!("{uri} is another document").into())
-    }
-}
-
-fn schema(lua: &Lua, host: &Host, place: &Place, path: &str, value: &Value) -> Option<serde_json::Value> {
-    let help = "write the schema as a table, or name a JSON file of the project";
-    match value {
-        Value::Table(_) => match lua.from_value(value.clone()) {
-            Ok(schema) => Some(schema),
-            Err(error) => {
-                let message = format!("`{path}` cannot be written as JSON: {error}");
-                value::bad(host, place, "script::bad_schema", message, help)
-            }
-        },
-        Value::String(_) => {
-            let file = value::text(host, place, path, value)?;
-            let text = match files::normal(&file).and_then(|file| host.files().text(&file)) {
-                Ok(text) => text,
-                Err(why) => {
-                    let message = format!("`{}` {why}", value::shorten(&file));
-                    return value::bad(host, place, "script::missing_file", message, help);
-                }
-            };
-            match serde_json::from_str(&text) {
-                Ok(schema) => Some(schema),
-                Err(error) => {
-                    let message = format!("`{}` is not JSON: {error}", value::shorten(&file));
-                    value::bad(host, place, "script::bad_schema", message, help)
-                }
-            }
-        }
-        other => value::wrong(host, place, path, "a table or the path of a file", other),
-    }
 }
 
 fn image(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
@@ -457,7 +312,7 @@ fn text(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
                 min_words: fields.count("min_words"),
                 max_words: fields.count("max_words"),
                 contains: contains.unwrap_or_default(),
-                pattern: fields.with("pattern", pattern),
+                pattern: fields.with("pattern", columns::pattern),
             };
             ordered(
                 host,

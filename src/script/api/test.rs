@@ -62,19 +62,18 @@ fn script(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
         .into_iter()
         .enumerate()
     {
-        match turn(&value) {
-            Some(step) => steps.push(step),
-            None => {
-                let message = format!(
-                    "step {} of `test.script` is {}",
-                    index + 1,
-                    value::describe(&value)
-                );
-                let mistake = place.mark_value(Diagnostic::new("script::wrong_type", message), "not a step");
-                host.mistake(
-                    mistake.help("use test.shell(...), test.call(...), test.say(...), or a list of them"),
-                );
-            }
+        if let Some(step) = turn(&value) {
+            steps.push(step);
+        } else {
+            let message = format!(
+                "step {} of `test.script` is {}",
+                index + 1,
+                value::describe(&value)
+            );
+            let mistake = place.mark_value(Diagnostic::new("script::wrong_type", message), "not a step");
+            host.mistake(
+                mistake.help("use test.shell(...), test.call(...), test.say(...), or a list of them"),
+            );
         }
     }
     lua.pack(Thing::Part(steps))

@@ -95,17 +95,17 @@ pub(super) fn read(host: &Host, place: &Place, value: &Value) -> Option<Limits> 
             &fields,
             host,
             "cost_usd",
-            *dollars,
-            (LEAST_DOLLARS, MOST_DOLLARS),
+            dollars,
+            &(LEAST_DOLLARS, MOST_DOLLARS),
             money,
         )
     });
     let tokens = fields
         .count("tokens")
-        .filter(|tokens| within(&fields, host, "tokens", *tokens, (1, MOST_TOKENS), u64::to_string));
+        .filter(|tokens| within(&fields, host, "tokens", tokens, &(1, MOST_TOKENS), u64::to_string));
     let time = |name: &str| {
         let duration = fields.with(name, value::duration)?;
-        within(&fields, host, name, duration, (SHORTEST, LONGEST), |duration| {
+        within(&fields, host, name, &duration, &(SHORTEST, LONGEST), |duration| {
             show_duration(*duration)
         })
         .then_some(duration)
@@ -114,7 +114,7 @@ pub(super) fn read(host: &Host, place: &Place, value: &Value) -> Option<Limits> 
     let command = time("command");
     let bytes = |name: &str, least: u64| {
         let size = fields.with(name, value::size)?;
-        within(&fields, host, name, size, (least, MOST_BYTES), |size| {
+        within(&fields, host, name, &size, &(least, MOST_BYTES), |size| {
             show_size(*size)
         })
         .then_some(size)
@@ -124,8 +124,8 @@ pub(super) fn read(host: &Host, place: &Place, value: &Value) -> Option<Limits> 
             &fields,
             host,
             "cpus",
-            *cpus,
-            (LEAST_CPUS, MOST_CPUS),
+            cpus,
+            &(LEAST_CPUS, MOST_CPUS),
             f64::to_string,
         )
     });
@@ -134,8 +134,8 @@ pub(super) fn read(host: &Host, place: &Place, value: &Value) -> Option<Limits> 
             &fields,
             host,
             "pids",
-            *pids,
-            (LEAST_PIDS, MOST_PIDS),
+            pids,
+            &(LEAST_PIDS, MOST_PIDS),
             u64::to_string,
         )
     });
@@ -168,15 +168,15 @@ fn within<T: PartialOrd>(
     fields: &Fields<'_>,
     host: &Host,
     name: &str,
-    value: T,
-    range: (T, T),
+    value: &T,
+    range: &(T, T),
     show: impl Fn(&T) -> String,
 ) -> bool {
-    let fits = range.0 <= value && value <= range.1;
+    let fits = range.0 <= *value && *value <= range.1;
     if !fits {
         let message = format!(
             "`limits.{name}` is {}, and no run can work with that",
-            show(&value)
+            show(value)
         );
         let help = format!("it is from {} to {}", show(&range.0), show(&range.1));
         value::bad::<()>(host, &fields.at(name), "script::bad_limit", message, &help);

@@ -145,18 +145,17 @@ fn name(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String>
 fn triggers(host: &Host, fields: &Fields<'_>) -> Vec<Drop> {
     let mut drops = Vec::new();
     for (index, (place, value)) in fields.list("triggers").into_iter().enumerate() {
-        match Thing::of(&value) {
-            Some(Thing::Drop(drop)) => drops.push(drop),
-            _ => {
-                let path = format!("triggers[{}]", index + 1);
-                value::wrong::<()>(
-                    host,
-                    &place,
-                    &path,
-                    "a trigger such as mill.drop { glob = ... }",
-                    &value,
-                );
-            }
+        if let Some(Thing::Drop(drop)) = Thing::of(&value) {
+            drops.push(drop);
+        } else {
+            let path = format!("triggers[{}]", index + 1);
+            value::wrong::<()>(
+                host,
+                &place,
+                &path,
+                "a trigger such as mill.drop { glob = ... }",
+                &value,
+            );
         }
     }
     drops
@@ -246,12 +245,11 @@ fn outputs(host: &Host, fields: &Fields<'_>) -> Vec<Output> {
             );
             continue;
         }
-        match Thing::of(&value) {
-            Some(Thing::Expect(expect)) => outputs.push(Output { path, expect }),
-            _ => {
-                let wanted = "an expectation such as expect.csv { ... }";
-                value::wrong::<()>(host, &place, &format!("outputs[\"{path}\"]"), wanted, &value);
-            }
+        if let Some(Thing::Expect(expect)) = Thing::of(&value) {
+            outputs.push(Output { path, expect });
+        } else {
+            let wanted = "an expectation such as expect.csv { ... }";
+            value::wrong::<()>(host, &place, &format!("outputs[\"{path}\"]"), wanted, &value);
         }
     }
     outputs.sort_by(|left, right| left.path.cmp(&right.path));
