@@ -66,10 +66,7 @@ impl Conduct for Double {
 
 impl Double {
     async fn act(&self, run: &RunRow, stop: CancellationToken) -> Result<RunState> {
-        let preparing = What::StateEntered {
-            state: RunState::Preparing,
-            reason: None,
-        };
+        let preparing = What::StateEntered { state: RunState::Preparing, reason: None };
         self.store.append(&run.id, preparing).await?;
         let _ = self.begun.send(run.clone());
         let act = self.acts.lock().unwrap().pop_front().unwrap_or(Act::Succeed);
@@ -92,21 +89,12 @@ impl Double {
     async fn end(&self, run: &RunRow, state: RunState) -> Result<RunState> {
         let findings = vec![Finding::new("csv.min_rows", "it has no rows").path("output/a.csv")];
         if state == RunState::Rejected {
-            self.store
-                .append(&run.id, What::ChecksEnded { attempt: 0, findings })
-                .await?;
+            self.store.append(&run.id, What::ChecksEnded { attempt: 0, findings }).await?;
         }
         let report = (state != RunState::Succeeded).then(|| {
-            Diagnostic::new("run::told", format!("the test wants {state}"))
-                .help("ask the test")
-                .report()
+            Diagnostic::new("run::told", format!("the test wants {state}")).help("ask the test").report()
         });
-        let ended = What::RunEnded {
-            state,
-            report,
-            usage: Usage::default(),
-            cost: None,
-        };
+        let ended = What::RunEnded { state, report, usage: Usage::default(), cost: None };
         self.store.append(&run.id, ended).await?;
         Ok(state)
     }
@@ -127,43 +115,25 @@ async fn open(project: &Project, routes: Vec<WorkflowRoute>, acts: &[Act]) -> Re
     let clock = Arc::new(ManualClock::new());
     let opened = project.open();
     let store = Store::open_with(&opened.state(), clock.clone()).await?;
-    let (begin, begun) = mpsc::unbounded_channel();
+    let (starts, begun) = mpsc::unbounded_channel();
     let double = Arc::new(Double {
         store: store.clone(),
         acts: Mutex::new(acts.iter().copied().collect()),
         let_go: Notify::new(),
-        begun: begin,
+        begun: starts,
         working: AtomicUsize::new(0),
         most: AtomicUsize::new(0),
     });
     let (say, notices) = mpsc::unbounded_channel();
     let tell = Tell::to(move |notice| drop(say.send(notice)));
-    let daemon = Daemon::open(
-        &opened,
-        store.clone(),
-        clock.clone(),
-        routes,
-        double.clone(),
-        tell,
-    )
-    .await?;
+    let daemon = Daemon::open(&opened, store.clone(), clock.clone(), routes, double.clone(), tell).await?;
     let stop = Stop::new();
     let task = tokio::spawn(daemon.run(stop.clone()));
-    Ok(Watching {
-        store,
-        clock,
-        double,
-        begun,
-        notices,
-        stop,
-        task,
-    })
+    Ok(Watching { store, clock, double, begun, notices, stop, task })
 }
 
 async fn watching(project: &Project, acts: &[Act]) -> Watching {
-    open(project, vec![route("energy", "**/*.csv")], acts)
-        .await
-        .unwrap()
+    open(project, vec![route("energy", "**/*.csv")], acts).await.unwrap()
 }
 
 impl Watching {
@@ -207,13 +177,7 @@ impl Watching {
     }
 
     async fn end(self) -> Result<()> {
-        let Self {
-            clock,
-            task,
-            store,
-            double,
-            ..
-        } = self;
+        let Self { clock, task, store, double, .. } = self;
         let done = Self::pass(&clock, task).await.unwrap();
         drop((store, double));
         done
@@ -235,57 +199,27 @@ async fn a_file_whose_run_succeeds_is_processed() {
     assert_eq!(project.files("processed"), [Path::new("energy/a.csv")]);
     assert_eq!(fs::read(project.path("processed/energy/a.csv")).unwrap(), b"abc");
     assert!(project.files("inbox").is_empty());
-    assert_eq!(
-        fs::read_dir(project.path(".tidemill/claimed")).unwrap().count(),
-        0
-    );
+    assert_eq!(fs::read_dir(project.path(".tidemill/claimed")).unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn a_file_whose_run_fails_has_the_reason_beside_it() {
     for (act, state, lines) in [
-        (
-            Act::End(RunState::Rejected),
-            InputState::Rejected,
-            "output/a.csv: it has no rows",
-        ),
-        (
-            Act::End(RunState::Denied),
-            InputState::Failed,
-            "the test wants denied [run::told]",
-        ),
-        (
-            Act::End(RunState::Exhausted),
-            InputState::Failed,
-            "energy was exhausted (run ",
-        ),
-        (
-            Act::Err,
-            InputState::Failed,
-            "the engine is gone [sandbox::no_engine]\n  help: start it",
-        ),
-        (
-            Act::Panic,
-            InputState::Failed,
-            "the run broke off inside tidemill [run::broken]",
-        ),
+        (Act::End(RunState::Rejected), InputState::Rejected, "output/a.csv: it has no rows"),
+        (Act::End(RunState::Denied), InputState::Failed, "the test wants denied [run::told]"),
+        (Act::End(RunState::Exhausted), InputState::Failed, "energy was exhausted (run "),
+        (Act::Err, InputState::Failed, "the engine is gone [sandbox::no_engine]\n  help: start it"),
+        (Act::Panic, InputState::Failed, "the run broke off inside tidemill [run::broken]"),
     ] {
         let project = Project::new().file("inbox/energy/a.csv", "abc");
         let mut watching = watching(&project, &[act]).await;
-        assert_eq!(
-            watching.put_away().await,
-            (state, "failed/energy/a.csv".into()),
-            "{act:?}"
-        );
+        assert_eq!(watching.put_away().await, (state, "failed/energy/a.csv".into()), "{act:?}");
         let run = watching.begun().await.id;
         watching.finish().await;
         let reason = fs::read_to_string(project.path("failed/energy/a.csv.reason.txt")).unwrap();
         assert!(reason.contains(lines), "{act:?}: {reason}");
         assert!(reason.contains(&format!("tidemill show {run}")), "{reason}");
-        assert!(
-            reason.ends_with("move the file from failed back to inbox.\n"),
-            "{reason}"
-        );
+        assert!(reason.ends_with("move the file from failed back to inbox.\n"), "{reason}");
         assert_eq!(project.files("failed").len(), 2);
     }
 }
@@ -296,10 +230,7 @@ async fn a_file_with_two_runs_is_put_away_when_both_have_ended() {
     let routes = vec![route("first", "*"), route("second", "*")];
     let acts = [Act::Succeed, Act::End(RunState::Failed)];
     let mut watching = open(&project, routes, &acts).await.unwrap();
-    assert_eq!(
-        watching.put_away().await,
-        (InputState::Failed, "failed/a.csv".into())
-    );
+    assert_eq!(watching.put_away().await, (InputState::Failed, "failed/a.csv".into()));
     watching.finish().await;
     let reason = fs::read_to_string(project.path("failed/a.csv.reason.txt")).unwrap();
     assert_eq!(reason.matches(" (run ").count(), 1, "{reason}");
@@ -352,10 +283,7 @@ async fn one_project_is_watched_once() {
     let second = open(&project, Vec::new(), &[]).await.err().unwrap();
     assert_eq!(second.code(), "watch::running");
     let pid = std::process::id().to_string();
-    assert!(
-        second.message().ends_with(&format!("by process {pid}")),
-        "{second}"
-    );
+    assert!(second.message().ends_with(&format!("by process {pid}")), "{second}");
     assert!(Daemon::watches(&project.open()));
     first.finish().await;
     assert!(!Daemon::watches(&project.open()));
@@ -371,16 +299,12 @@ async fn folders_we_write_to_must_not_lie_in_the_inbox() {
 
 #[tokio::test]
 async fn the_first_stop_finishes_what_runs_and_takes_nothing_new() {
-    let project = Project::new()
-        .config("[watch]\nconcurrency = 1\n")
-        .file("inbox/a.csv", "a")
-        .file("inbox/b.csv", "b");
+    let project =
+        Project::new().config("[watch]\nconcurrency = 1\n").file("inbox/a.csv", "a").file("inbox/b.csv", "b");
     let mut watching = watching(&project, &[Act::Hold]).await;
     watching.begun().await;
     watching.stop.finish();
-    let finishing = watching
-        .notice(|notice| matches!(notice, Notice::Finishing(_)))
-        .await;
+    let finishing = watching.notice(|notice| matches!(notice, Notice::Finishing(_))).await;
     assert_eq!(finishing, Notice::Finishing(1));
     watching.double.let_go.notify_one();
     let store = watching.store.clone();
@@ -400,9 +324,7 @@ async fn the_second_stop_breaks_runs_off_and_they_start_over() {
     let mut watching = watching(&project, &[Act::Wait]).await;
     let run = watching.begun().await.id;
     watching.stop.interrupt();
-    watching
-        .notice(|notice| matches!(notice, Notice::Requeued(_)))
-        .await;
+    watching.notice(|notice| matches!(notice, Notice::Requeued(_))).await;
     let store = watching.store.clone();
     watching.end().await.unwrap();
     assert_eq!(store.run(&run).await.unwrap().unwrap().state, RunState::Queued);
@@ -431,10 +353,7 @@ async fn left_behind(project: &Project, attempts: usize, last: Option<What>) -> 
     for _ in 0..attempts {
         store.count_attempt(&run).await.unwrap();
     }
-    let running = What::StateEntered {
-        state: RunState::Running,
-        reason: None,
-    };
+    let running = What::StateEntered { state: RunState::Running, reason: None };
     store.append(&run, running).await.unwrap();
     if let Some(last) = last {
         store.append(&run, last).await.unwrap();
@@ -460,11 +379,7 @@ async fn ready(project: &Project, store: &Store) -> (InputChange, tidemill::stor
         state: InputState::Ready,
         reason: None,
     };
-    let taken = store
-        .ready(std::slice::from_ref(&change))
-        .await
-        .unwrap()
-        .remove(0);
+    let taken = store.ready(std::slice::from_ref(&change)).await.unwrap().remove(0);
     (change, taken)
 }
 
@@ -484,22 +399,13 @@ async fn claim(store: &Store, change: &InputChange, input: i64) -> RunId {
         id: id.clone(),
         workflow: "energy".to_owned(),
         trigger: "drop".to_owned(),
-        inputs: vec![InputFile {
-            path: change.path.clone(),
-            size: 3,
-            digest: Digest::of("abc"),
-        }],
+        inputs: vec![InputFile { path: change.path.clone(), size: 3, digest: Digest::of("abc") }],
         script: Digest::of("script"),
         model: "analyst".to_owned(),
         input: Some(input),
         at: "2026-11-30T23:00:00Z".parse().unwrap(),
     };
-    let claim = Claim {
-        input,
-        fingerprint: change.fingerprint,
-        digest: Digest::of("abc"),
-        runs: vec![run],
-    };
+    let claim = Claim { input, fingerprint: change.fingerprint, digest: Digest::of("abc"), runs: vec![run] };
     store.claim(&[claim]).await.unwrap();
     id
 }
@@ -514,17 +420,9 @@ async fn comes_through(project: &Project, point: &str) {
     assert_eq!(runs.len(), 1, "{point}");
     assert_eq!(runs[0].state, RunState::Succeeded, "{point}");
     assert_eq!(project.files("processed"), [Path::new("a.csv")], "{point}");
-    assert_eq!(
-        fs::read(project.path("processed/a.csv")).unwrap(),
-        b"abc",
-        "{point}"
-    );
+    assert_eq!(fs::read(project.path("processed/a.csv")).unwrap(), b"abc", "{point}");
     for folder in ["inbox", "failed", ".tidemill/claimed"] {
-        assert!(
-            project.files(folder).is_empty(),
-            "{point}: {folder} {:?}",
-            project.files(folder)
-        );
+        assert!(project.files(folder).is_empty(), "{point}: {folder} {:?}", project.files(folder));
     }
 }
 
@@ -602,12 +500,7 @@ async fn a_process_killed_in_the_middle_of_a_run_starts_it_over() {
 }
 
 fn ended(state: RunState) -> What {
-    What::RunEnded {
-        state,
-        report: None,
-        usage: Usage::default(),
-        cost: None,
-    }
+    What::RunEnded { state, report: None, usage: Usage::default(), cost: None }
 }
 
 #[tokio::test]
@@ -627,17 +520,11 @@ async fn a_process_killed_while_it_put_a_file_away_knows_where_it_went() {
         let run = left_behind(&project, 1, Some(ended(RunState::Succeeded))).await;
         let store = Store::open(&project.path(".tidemill")).await.unwrap();
         let input = store.run(&run).await.unwrap().unwrap().input.unwrap();
-        store
-            .bound_for(input, Path::new("processed/a.csv"))
-            .await
-            .unwrap();
+        store.bound_for(input, Path::new("processed/a.csv")).await.unwrap();
         if moved {
             fs::create_dir(project.path("processed")).unwrap();
-            fs::rename(
-                store.claimed(input).await.unwrap().unwrap(),
-                project.path("processed/a.csv"),
-            )
-            .unwrap();
+            fs::rename(store.claimed(input).await.unwrap().unwrap(), project.path("processed/a.csv"))
+                .unwrap();
         }
         store.close().await;
         let watching = watching(&project, &[]).await;
@@ -651,10 +538,7 @@ async fn a_process_killed_while_it_put_a_file_away_knows_where_it_went() {
 #[tokio::test]
 async fn a_run_that_published_before_the_crash_is_not_done_again() {
     let project = Project::new();
-    let published = What::Published {
-        folder: "outbox/energy/a-1".to_owned(),
-        artifacts: Vec::new(),
-    };
+    let published = What::Published { folder: "outbox/energy/a-1".to_owned(), artifacts: Vec::new() };
     let run = left_behind(&project, 1, Some(published)).await;
     let watching = watching(&project, &[Act::End(RunState::Failed)]).await;
     let row = watching.store.run(&run).await.unwrap().unwrap();
@@ -673,10 +557,7 @@ async fn a_run_that_brings_the_process_down_three_times_fails() {
     assert_eq!(row.report.unwrap().message, "interrupted 3 times");
     watching.finish().await;
     let reason = fs::read_to_string(project.path("failed/a.csv.reason.txt")).unwrap();
-    assert!(
-        reason.contains("interrupted 3 times [run::interrupted]"),
-        "{reason}"
-    );
+    assert!(reason.contains("interrupted 3 times [run::interrupted]"), "{reason}");
 }
 
 #[tokio::test]
@@ -703,9 +584,7 @@ async fn a_run_started_by_hand_is_left_to_who_started_it() {
 
 /// Only a guard against hanging for ever: nothing is measured.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), what)
-        .await
-        .expect("a hint")
+    tokio::time::timeout(Duration::from_secs(30), what).await.expect("a hint")
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use crate::cli::explain::{Explanation, Now, Past};
 use crate::config::Project;
 use crate::event::input::{RawPath, printable};
 use crate::event::state::InputState;
+use crate::trigger::drop_folder::names::ignored_file;
 use crate::workflow::units::show_duration;
 
 /// More old files of one name than these are only counted.
@@ -37,7 +38,14 @@ fn now(text: &mut String, explanation: &Explanation, project: &Project) {
             "  now: the inbox {} is not there; nothing counts as deleted, and it is looked for until it is back",
             printable(project.inbox().as_os_str())
         ),
-        Now::Nothing => writeln!(text, "  now: nothing stands there"),
+        Now::Nothing => match ignored_file(explanation.path.name()) {
+            Some(rule) => writeln!(
+                text,
+                "  now: nothing stands there; a file of this name is ignored: {} (rule `{}`)",
+                rule.what, rule.name
+            ),
+            None => writeln!(text, "  now: nothing stands there"),
+        },
         Now::Left { path, reason, .. } if *path != explanation.path => {
             writeln!(text, "  now: left alone, because {} is {reason}", path.display())
         }

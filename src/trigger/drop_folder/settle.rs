@@ -44,20 +44,13 @@ impl Settling {
 
     /// Files are complete after `quiet` without a change.
     pub fn new(quiet: Duration) -> Self {
-        Self {
-            quiet,
-            known: HashMap::new(),
-        }
+        Self { quiet, known: HashMap::new() }
     }
 
     /// What the ledger knows from before: the file must still be quiet for the whole window.
     pub fn remember(&mut self, change: InputChange, now: Duration) {
-        let known = Known {
-            fingerprint: change.fingerprint,
-            since: now,
-            state: change.state,
-            reason: change.reason,
-        };
+        let known =
+            Known { fingerprint: change.fingerprint, since: now, state: change.state, reason: change.reason };
         self.known.insert(change.path, known);
     }
 
@@ -72,10 +65,7 @@ impl Settling {
         }
         self.miss(scan, &mut observed);
         observed.ready.sort_by_cached_key(|change| {
-            (
-                self.known.get(&change.path).map(|known| known.since),
-                change.path.clone(),
-            )
+            (self.known.get(&change.path).map(|known| known.since), change.path.clone())
         });
         observed
     }
@@ -94,12 +84,7 @@ impl Settling {
         reason: String,
         now: Duration,
     ) -> InputChange {
-        let change = InputChange {
-            path: path.clone(),
-            fingerprint,
-            state,
-            reason: Some(reason),
-        };
+        let change = InputChange { path: path.clone(), fingerprint, state, reason: Some(reason) };
         self.remember(change.clone(), now);
         change
     }
@@ -147,12 +132,7 @@ impl Settling {
             Some(known) if known.fingerprint == found.fingerprint && known.state == state => known.since,
             _ => now,
         };
-        let next = Known {
-            fingerprint: found.fingerprint,
-            since,
-            state,
-            reason: reason.clone(),
-        };
+        let next = Known { fingerprint: found.fingerprint, since, state, reason: reason.clone() };
         if before.is_none_or(|known| known.state != state || known.reason != reason) {
             observed.changes.push(InputChange {
                 path: found.path.clone(),
@@ -167,11 +147,8 @@ impl Settling {
     /// What was known and is not in the scan is gone, unless its folder could not be read.
     fn miss(&mut self, scan: &Scan, observed: &mut Observed) {
         let found: HashSet<&RawPath> = scan.found.iter().map(|found| &found.path).collect();
-        let hidden = |path: &RawPath| {
-            scan.unread
-                .iter()
-                .any(|folder| path.as_path().starts_with(folder.as_path()))
-        };
+        let hidden =
+            |path: &RawPath| scan.unread.iter().any(|folder| path.as_path().starts_with(folder.as_path()));
         self.known.retain(|path, known| {
             let stays = found.contains(path) || hidden(path);
             if !stays {
@@ -187,10 +164,7 @@ impl Settling {
     }
 
     fn waits(&self, why: &str) -> String {
-        format!(
-            "{why}; complete after {} without a change",
-            show_duration(self.quiet)
-        )
+        format!("{why}; complete after {} without a change", show_duration(self.quiet))
     }
 }
 
@@ -223,12 +197,7 @@ mod tests {
         Found {
             path: RawPath::new(path),
             sight,
-            fingerprint: Fingerprint {
-                size,
-                mtime_ns: 0,
-                inode: 1,
-                device: 1,
-            },
+            fingerprint: Fingerprint { size, mtime_ns: 0, inode: 1, device: 1 },
         }
     }
 
@@ -241,11 +210,11 @@ mod tests {
     }
 
     /// What each of these scans, a second apart, says: `path state`, in any order of the paths.
-    fn story(scans: Vec<Scan>) -> Vec<Vec<String>> {
+    fn story(scans: &[Scan]) -> Vec<Vec<String>> {
         let routes = Routes::new([("all", "**/*.csv")]).expect("a good glob");
         let mut settling = Settling::new(QUIET);
         let mut told = Vec::new();
-        for (second, scan) in (0..).zip(&scans) {
+        for (second, scan) in (0..).zip(scans) {
             let observed = settling.observe(scan, &routes, Duration::from_secs(second));
             let mut lines: Vec<String> = observed
                 .changes
@@ -263,17 +232,8 @@ mod tests {
     fn quiet_is_counted_from_the_last_change_that_was_seen() {
         let sizes = [1, 1, 2, 2, 2];
         let scans = sizes.map(|size| scan(vec![found("a.csv", size, Sight::File)], &[]));
-        let told = story(scans.into());
-        assert_eq!(
-            told,
-            [
-                vec!["a.csv seen"],
-                vec![],
-                vec!["a.csv settling"],
-                vec![],
-                vec!["a.csv ready"]
-            ]
-        );
+        let told = story(&scans);
+        assert_eq!(told, [vec!["a.csv seen"], vec![], vec!["a.csv settling"], vec![], vec!["a.csv ready"]]);
     }
 
     #[test]
@@ -281,22 +241,14 @@ mod tests {
         const EACCES: i32 = 13;
         let folder = || found("f", 0, Sight::Unreadable(EACCES));
         let file = || found("f/a.csv", 1, Sight::File);
-        let told = story(vec![
+        let told = story(&[
             scan(vec![file()], &[]),
             scan(vec![folder()], &["f"]),
             scan(vec![folder()], &["f"]),
             scan(vec![file()], &[]),
         ]);
         // The file is not gone while nobody can see it.
-        assert_eq!(
-            told,
-            [
-                vec!["f/a.csv seen"],
-                vec!["f blocked"],
-                vec![],
-                vec!["f gone", "f/a.csv ready"]
-            ]
-        );
+        assert_eq!(told, [vec!["f/a.csv seen"], vec!["f blocked"], vec![], vec!["f gone", "f/a.csv ready"]]);
         assert_eq!(blocked(EACCES), "Permission denied (os error 13)");
     }
 
@@ -317,26 +269,16 @@ mod tests {
             reason: None,
         };
         let now = Duration::from_secs(2);
-        settling.refused(
-            &change.path,
-            change.fingerprint,
-            change.state,
-            "locked".to_owned(),
-            now,
-        );
+        settling.refused(&change.path, change.fingerprint, change.state, "locked".to_owned(), now);
         assert_eq!(settling.due(), Some(now + Settling::RETRY));
         assert_eq!((ready(&mut settling, 11), ready(&mut settling, 12)), (0, 1));
     }
 
     #[test]
     fn an_absent_inbox_says_nothing() {
-        let absent = Scan {
-            root: Root::Absent,
-            found: Vec::new(),
-            unread: Vec::new(),
-        };
+        let absent = Scan { root: Root::Absent, found: Vec::new(), unread: Vec::new() };
         let there = || scan(vec![found("a.csv", 1, Sight::File)], &[]);
-        let told = story(vec![there(), absent, there()]);
+        let told = story(&[there(), absent, there()]);
         assert_eq!(told, [vec!["a.csv seen"], vec![], vec!["a.csv ready"]]);
     }
 
@@ -349,11 +291,7 @@ mod tests {
         settling.observe(&scan(vec![early()], &[]), &routes, Duration::ZERO);
         settling.observe(&scan(vec![late(), early()], &[]), &routes, Duration::from_secs(1));
         let observed = settling.observe(&scan(vec![late(), early()], &[]), &routes, Duration::from_secs(9));
-        let order: Vec<String> = observed
-            .ready
-            .iter()
-            .map(|change| change.path.display())
-            .collect();
+        let order: Vec<String> = observed.ready.iter().map(|change| change.path.display()).collect();
         assert_eq!(order, ["b.csv", "a.csv"]);
     }
 }
