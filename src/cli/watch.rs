@@ -8,7 +8,7 @@ use crate::cli::{Context, Exit, live};
 use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
-use crate::event::input::printable;
+use crate::event::input::{RawPath, printable};
 use crate::event::state::InputState;
 use crate::report::progress::Steps;
 use crate::report::screen::Screen;
@@ -128,7 +128,7 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
         Notice::PutAway { path, state, to } => {
             let to = to
                 .as_ref()
-                .map_or_else(|| "nowhere: it is gone".to_owned(), |to| to.display());
+                .map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
             let reason = if *state == InputState::Done {
                 ""
             } else {

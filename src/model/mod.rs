@@ -1,6 +1,21 @@
 //! The models an agent can think with: one trait, a few protocols.
 
+mod calls;
+pub mod chat;
+mod estimate;
+mod failure;
+mod feed;
+mod frames;
+pub mod key;
+mod open;
+mod prices;
+pub mod responses;
+mod retry_after;
 pub mod scripted;
+pub mod server;
+
+pub use estimate::estimate_tokens;
+pub use open::{open, price};
 
 use std::fmt;
 use std::time::Duration;
@@ -154,20 +169,4 @@ pub enum Retry {
         /// What the server asked us to wait.
         asked: Option<Duration>,
     },
-}
-/// s
-pub fn estimate_tokens(_: &Request<'_>) -> u64 {
-    0
-}
-/// s
-pub fn open(
-    _: &str,
-    _: Option<&crate::config::ModelConfig>,
-    _: &dyn Fn(&str) -> Option<String>,
-) -> crate::diagnostic::Result<Box<dyn Model>> {
-    loop {}
-}
-/// s
-pub fn price(_: &str, _: Option<&crate::config::ModelConfig>) -> Option<crate::event::usage::Price> {
-    None
 }

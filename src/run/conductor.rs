@@ -288,6 +288,10 @@ impl Conductor {
 
     async fn publish(&self, run: &RunRow, artifacts: &[Artifact], journal: &Journal) -> Result<()> {
         journal.enter(RunState::Publishing).await?;
+        // A project's own outbox is made when it is missing; one elsewhere may be a share that is not mounted.
+        if self.project.config.folders.outbox.is_relative() {
+            RunFolder::make(&self.project.outbox())?;
+        }
         let receipt = Receipt::fold(&self.all_events(&run.id).await?)?;
         let destination = Destination {
             outbox: self.project.outbox(),
