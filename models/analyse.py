@@ -1,8 +1,13 @@
 """Find abnormal energy use in input/building_energy.csv; written for people to read."""
 
 import os
+import shutil
 
-os.environ.setdefault("MPLCONFIGDIR", "/tmp/matplotlib")
+# Matplotlib wants a folder it can write to; the image's own holds a font list that is dear to make anew.
+fonts = os.environ.get("MPLCONFIGDIR", "")
+if os.path.isdir(fonts):
+    shutil.copytree(fonts, "/tmp/matplotlib", dirs_exist_ok=True)
+os.environ["MPLCONFIGDIR"] = "/tmp/matplotlib"
 
 import matplotlib
 

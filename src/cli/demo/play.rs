@@ -45,10 +45,11 @@ pub enum Afterwards {
 }
 
 impl Play {
-    /// Watches, drops the readings, and gives their run; nothing when it was stopped before that ended.
+    /// Watches, drops the readings, and gives their run once `closing` has spoken of its end; nothing when it was
+    /// stopped before.
     ///
     /// Errors: those of the daemon, `demo::drop` and `demo::left`.
-    pub async fn run(self) -> Result<Option<RunRow>> {
+    pub async fn run(self, closing: impl AsyncFnOnce(&RunRow) -> Result<()>) -> Result<Option<RunRow>> {
         let Self { screen, project, store, route, conduct, stop, afterwards } = self;
         let (sender, news) = mpsc::unbounded_channel();
         let tell = Tell::to(move |notice| {
@@ -66,6 +67,9 @@ impl Play {
         drop_readings(&project.inbox(), &readings::csv())?;
         let following = async {
             let ended = wait::ended(&store, news).await?;
+            if let Some(row) = &ended {
+                closing(row).await?;
+            }
             match afterwards {
                 Afterwards::Stop => stop.finish(),
                 Afterwards::Watch => screen.talk("going on watching; Ctrl-C stops"),
@@ -113,7 +117,7 @@ mod tests {
         };
         let conduct = Arc::new(Ends(store.clone(), state));
         let (screen, stop, afterwards) = (Screen::new(), Stop::new(), Afterwards::Stop);
-        Play { screen, project, store, route, conduct, stop, afterwards }.run().await
+        Play { screen, project, store, route, conduct, stop, afterwards }.run(async |_| Ok(())).await
     }
 
     #[tokio::test]

@@ -24,11 +24,15 @@ const KIND_WIDTH: usize = 40;
 /// `folder` is the published folder relative to `root`, `artifacts` are paths in it, as the event `Published` has them.
 pub fn summary(root: &Path, folder: &str, artifacts: &[String]) -> Result<String> {
     let published = Path::new(folder);
+    // Whether they are written relative to the folder or to the project.
+    let inside = |artifact: &str| {
+        Path::new(artifact).strip_prefix(published).unwrap_or(Path::new(artifact)).to_owned()
+    };
     let table = artifacts
         .iter()
         .find(|path| Path::new(path).file_name() == Some(OsStr::new(TABLE)))
         .ok_or_else(|| Diagnostic::new("demo::table", format!("the run published no {TABLE}")))?;
-    let path = root.join(published).join(table);
+    let path = root.join(published).join(inside(table));
     let file = File::open(&path).map_err(|error| {
         Diagnostic::new("demo::table", format!("cannot read {}", path.display())).cause(error)
     })?;
@@ -40,7 +44,7 @@ pub fn summary(root: &Path, folder: &str, artifacts: &[String]) -> Result<String
     compared(&mut text, &found::compare(&found, &ABNORMAL));
     text.push_str("\nArtifacts\n");
     for artifact in artifacts {
-        let shown = printable(published.join(artifact).as_os_str());
+        let shown = printable(published.join(inside(artifact)).as_os_str());
         let _ = writeln!(text, "  {shown}");
     }
     let receipt = published.join(RECEIPT);

@@ -26,7 +26,9 @@ pub enum News {
 pub fn hand_on(notice: &Notice, to: &UnboundedSender<News>) {
     let ours = |path: &RawPath| path.as_path() == Path::new(PATH);
     let news = match notice {
-        Notice::Claimed { path, runs } if ours(path) => runs.first().map(|(_, run)| News::Claimed(run.clone())),
+        Notice::Claimed { path, runs } if ours(path) => {
+            runs.first().map(|(_, run)| News::Claimed(run.clone()))
+        }
         Notice::PutAway { path, .. } if ours(path) => Some(News::PutAway),
         Notice::Left { path, reason, .. } if ours(path) => Some(News::Left(reason.clone())),
         _ => None,
