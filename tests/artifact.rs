@@ -29,20 +29,12 @@ fn run() -> RunId {
 }
 
 fn input() -> InputFile {
-    InputFile {
-        path: RawPath::new("energy/house 7.csv"),
-        size: 5,
-        digest: Digest::of("input"),
-    }
+    InputFile { path: RawPath::new("energy/house 7.csv"), size: 5, digest: Digest::of("input") }
 }
 
 /// A whole run, one event a second.
 fn events() -> Vec<Event> {
-    let usage = |input_tokens| Usage {
-        input_tokens,
-        output_tokens: 10,
-        ..Usage::default()
-    };
+    let usage = |input_tokens| Usage { input_tokens, output_tokens: 10, ..Usage::default() };
     let responded = |turn, tokens, dollars| What::ModelResponded {
         turn,
         text: Payload::Inline("hm".to_owned()),
@@ -57,11 +49,7 @@ fn events() -> Vec<Event> {
         size: content.len() as u64,
         digest: Digest::of(content),
     };
-    let judged = |stage, verdict| What::GuardrailChecked {
-        stage,
-        guard: "commands".to_owned(),
-        verdict,
-    };
+    let judged = |stage, verdict| What::GuardrailChecked { stage, guard: "commands".to_owned(), verdict };
     let facts = vec![
         What::RunQueued {
             workflow: "energy".to_owned(),
@@ -76,23 +64,12 @@ fn events() -> Vec<Event> {
             digest: "sha256:1".to_owned(),
             substituted_base: Some("debian".to_owned()),
         },
-        What::SandboxStarted {
-            container: "c".to_owned(),
-            isolation: isolation(),
-        },
-        What::PromptReady {
-            prompt: Payload::Inline("do it".to_owned()),
-            digest: Digest::of("do it"),
-        },
+        What::SandboxStarted { container: "c".to_owned(), isolation: isolation() },
+        What::PromptReady { prompt: Payload::Inline("do it".to_owned()), digest: Digest::of("do it") },
         entered(RunState::Running),
         responded(1, 100, 0.25),
         judged(Stage::ToolCall, Verdict::Pass),
-        judged(
-            Stage::ToolCall,
-            Verdict::Deny {
-                reason: "no curl".to_owned(),
-            },
-        ),
+        judged(Stage::ToolCall, Verdict::Deny { reason: "no curl".to_owned() }),
         entered(RunState::Checking),
         collected("output/b.md", "b, wrong"),
         collected("output/a.csv", "a"),
@@ -105,10 +82,7 @@ fn events() -> Vec<Event> {
         entered(RunState::Checking),
         collected("output/b.md", "b"),
         collected("output/a.csv", "a"),
-        What::ChecksEnded {
-            attempt: 1,
-            findings: Vec::new(),
-        },
+        What::ChecksEnded { attempt: 1, findings: Vec::new() },
         entered(RunState::Publishing),
     ];
     let start: Timestamp = "2026-11-30T23:18:05Z".parse().unwrap();
@@ -149,45 +123,24 @@ fn receipt() -> Receipt {
 fn a_receipt_holds_what_the_events_say() {
     let receipt = receipt();
     assert_eq!(receipt.run, run());
-    assert_eq!(
-        receipt.state,
-        RunState::Succeeded,
-        "what is in the outbox succeeded"
-    );
+    assert_eq!(receipt.state, RunState::Succeeded, "what is in the outbox succeeded");
     assert_eq!(receipt.inputs[0].path, "energy/house 7.csv");
     assert_eq!(receipt.inputs[0].sha256, Digest::of("input"));
     assert_eq!(receipt.script.sha256, Digest::of("script"));
-    assert_eq!(
-        receipt.image.as_ref().unwrap().substituted_base.as_deref(),
-        Some("debian")
-    );
+    assert_eq!(receipt.image.as_ref().unwrap().substituted_base.as_deref(), Some("debian"));
     assert_eq!(receipt.isolation, Some(isolation()));
     assert_eq!(receipt.prompt.as_ref().unwrap().sha256, Digest::of("do it"));
     assert_eq!(receipt.model.name, "gpt");
-    let artifacts: Vec<_> = receipt
-        .artifacts
-        .iter()
-        .map(|content| content.path.as_str())
-        .collect();
+    let artifacts: Vec<_> = receipt.artifacts.iter().map(|content| content.path.as_str()).collect();
     assert_eq!(artifacts, ["output/a.csv", "output/b.md"]);
     assert_eq!(receipt.artifacts[1].sha256, Digest::of("b"), "the repaired one");
-    assert_eq!(
-        (
-            receipt.turns,
-            receipt.usage.input_tokens,
-            receipt.usage.output_tokens
-        ),
-        (2, 300, 20)
-    );
+    assert_eq!((receipt.turns, receipt.usage.input_tokens, receipt.usage.output_tokens), (2, 300, 20));
     assert_eq!(receipt.cost_usd, Some(Cost::from_usd(0.75)));
     assert_eq!(receipt.guardrails.len(), 2);
     assert_eq!(receipt.guardrails[1].verdict, "deny");
     assert_eq!(receipt.guardrails[1].reason.as_deref(), Some("no curl"));
     assert_eq!(receipt.checks.len(), 2);
-    assert_eq!(
-        (receipt.checks[0].findings.len(), receipt.checks[1].findings.len()),
-        (1, 0)
-    );
+    assert_eq!((receipt.checks[0].findings.len(), receipt.checks[1].findings.len()), (1, 0));
     assert_eq!(receipt.times.queued.to_string(), "2026-11-30T23:18:05Z");
     assert_eq!(receipt.times.started.unwrap().to_string(), "2026-11-30T23:18:06Z");
     assert_eq!(receipt.times.ended.to_string(), "2026-11-30T23:18:24Z");
@@ -199,10 +152,7 @@ fn the_same_events_make_the_same_text_and_it_reads_back() {
     let text = receipt().to_json().unwrap();
     assert_eq!(text, receipt().to_json().unwrap());
     assert_eq!(serde_json::from_str::<Receipt>(&text).unwrap(), receipt());
-    assert!(
-        text.starts_with("{\n  \"version\": 1,\n  \"tidemill\": "),
-        "{text}"
-    );
+    assert!(text.starts_with("{\n  \"version\": 1,\n  \"tidemill\": "), "{text}");
     assert!(text.ends_with("}\n"));
 }
 
@@ -224,18 +174,12 @@ fn the_end_of_a_run_has_the_last_word() {
     end.what = What::RunEnded {
         state: RunState::Failed,
         report: None,
-        usage: Usage {
-            input_tokens: 7,
-            ..Usage::default()
-        },
+        usage: Usage { input_tokens: 7, ..Usage::default() },
         cost: None,
     };
     events.push(end);
     let receipt = Receipt::fold(&events).unwrap();
-    assert_eq!(
-        (receipt.state, receipt.usage.input_tokens, receipt.cost_usd),
-        (RunState::Failed, 7, None)
-    );
+    assert_eq!((receipt.state, receipt.usage.input_tokens, receipt.cost_usd), (RunState::Failed, 7, None));
 }
 
 #[test]
@@ -282,10 +226,7 @@ impl Place {
     }
 
     fn artifacts(&self) -> [Artifact; 2] {
-        [
-            self.artifact("output/a.csv", "a"),
-            self.artifact("output/charts/b.md", "b"),
-        ]
+        [self.artifact("output/a.csv", "a"), self.artifact("output/charts/b.md", "b")]
     }
 
     fn folder(&self) -> PathBuf {
@@ -311,11 +252,7 @@ fn list(folder: &Path) -> Vec<String> {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if entry.file_type().unwrap().is_dir() {
-            found.extend(
-                list(&entry.path())
-                    .into_iter()
-                    .map(|below| format!("{name}/{below}")),
-            );
+            found.extend(list(&entry.path()).into_iter().map(|below| format!("{name}/{below}")));
             found.push(name + "/");
         } else {
             found.push(name);
@@ -335,10 +272,7 @@ fn artifacts_and_receipt_are_published_as_one_folder() {
     let published = place.publish().unwrap();
     let folder = place.folder();
     assert_eq!(published.folder, folder);
-    assert_eq!(
-        published.artifacts,
-        [folder.join("a.csv"), folder.join("charts/b.md")]
-    );
+    assert_eq!(published.artifacts, [folder.join("a.csv"), folder.join("charts/b.md")]);
     assert_eq!(published.receipt, folder.join("receipt.json"));
     let name = format!("house_7-{RUN}");
     assert_eq!(
@@ -352,10 +286,7 @@ fn artifacts_and_receipt_are_published_as_one_folder() {
         ]
     );
     assert_eq!(fs::read_to_string(folder.join("charts/b.md")).unwrap(), "b");
-    assert_eq!(
-        fs::read_to_string(&published.receipt).unwrap(),
-        receipt().to_json().unwrap()
-    );
+    assert_eq!(fs::read_to_string(&published.receipt).unwrap(), receipt().to_json().unwrap());
     for (path, wanted) in [
         (folder.clone(), 0o755),
         (folder.join("charts"), 0o755),
@@ -369,16 +300,10 @@ fn artifacts_and_receipt_are_published_as_one_folder() {
 #[test]
 fn without_a_common_folder_paths_stay_as_they_are() {
     let place = Place::new();
-    let artifacts = [
-        place.artifact("output/a.csv", "a"),
-        place.artifact("report.md", "r"),
-    ];
+    let artifacts = [place.artifact("output/a.csv", "a"), place.artifact("report.md", "r")];
     let published = publish(&place.destination(), &artifacts, &receipt()).unwrap();
     let folder = place.folder();
-    assert_eq!(
-        published.artifacts,
-        [folder.join("output/a.csv"), folder.join("report.md")]
-    );
+    assert_eq!(published.artifacts, [folder.join("output/a.csv"), folder.join("report.md")]);
     assert_eq!(fs::read_to_string(folder.join("output/a.csv")).unwrap(), "a");
 }
 
@@ -388,17 +313,9 @@ fn a_second_publication_finds_the_first() {
     let first = place.publish().unwrap();
     let before = fs::metadata(&first.receipt).unwrap().modified().unwrap();
     let mut events = events();
-    events.push(Event {
-        what: What::KeptAside {
-            folder: "later".to_owned(),
-        },
-        ..events[0].clone()
-    });
+    events.push(Event { what: What::KeptAside { folder: "later".to_owned() }, ..events[0].clone() });
     let later = Receipt::fold(&events).unwrap();
-    assert_eq!(
-        publish(&place.destination(), &place.artifacts(), &later).unwrap(),
-        first
-    );
+    assert_eq!(publish(&place.destination(), &place.artifacts(), &later).unwrap(), first);
     assert_eq!(fs::metadata(&first.receipt).unwrap().modified().unwrap(), before);
 }
 
@@ -409,10 +326,7 @@ fn another_content_in_the_same_place_is_left_alone() {
     fs::write(place.folder().join("a.csv"), "edited").unwrap();
     let error = place.publish().unwrap_err();
     assert_eq!(error.code(), "artifact::taken");
-    assert_eq!(
-        fs::read_to_string(place.folder().join("a.csv")).unwrap(),
-        "edited"
-    );
+    assert_eq!(fs::read_to_string(place.folder().join("a.csv")).unwrap(), "edited");
 
     let place = Place::new();
     fs::create_dir_all(place.folder()).unwrap();
@@ -503,10 +417,7 @@ fn an_outbox_that_is_missing_or_no_folder_is_said_so() {
 fn a_name_that_climbs_out_is_refused() {
     let place = Place::new();
     for name in ["", ".", "..", "../x", "a/b", ".hidden"] {
-        let destination = Destination {
-            name: name.to_owned(),
-            ..place.destination()
-        };
+        let destination = Destination { name: name.to_owned(), ..place.destination() };
         let error = publish(&destination, &place.artifacts(), &receipt()).unwrap_err();
         assert_eq!(error.code(), "artifact::bad_name", "{name:?}");
     }
@@ -518,20 +429,13 @@ struct Tiny(PathBuf);
 impl Tiny {
     /// Needs root: elsewhere there is none, and the test of a full disk has nothing to fill.
     fn mount(at: &Path) -> Option<Self> {
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64k", "tidemill-test"])
-            .arg(at)
-            .output();
-        mounted
-            .is_ok_and(|output| output.status.success())
-            .then(|| Self(at.to_owned()))
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tidemill-test"]).arg(at).output();
+        mounted.is_ok_and(|output| output.status.success()).then(|| Self(at.to_owned()))
     }
 
     fn make_read_only(&self) {
-        let output = Command::new("mount")
-            .args(["-o", "remount,ro"])
-            .arg(&self.0)
-            .output();
+        let output = Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0).output();
         assert!(output.expect("mount runs").status.success());
     }
 }
@@ -548,10 +452,8 @@ fn a_full_or_read_only_disk_is_said_so_and_nothing_is_half_there() {
     let Some(tiny) = Tiny::mount(&place.outbox()) else {
         return;
     };
-    let artifacts = [
-        place.artifact("output/a.csv", "a"),
-        place.artifact("output/b.csv", &"b".repeat(200_000)),
-    ];
+    let artifacts =
+        [place.artifact("output/a.csv", "a"), place.artifact("output/b.csv", &"b".repeat(200_000))];
     let error = publish(&place.destination(), &artifacts, &receipt()).unwrap_err();
     assert_eq!(error.code(), "artifact::disk_full", "{error}");
     assert!(error.advice().unwrap().contains("tidemill retry"));
@@ -559,10 +461,7 @@ fn a_full_or_read_only_disk_is_said_so_and_nothing_is_half_there() {
     place.publish().expect("there is space for the small ones");
 
     tiny.make_read_only();
-    let other = Destination {
-        name: "other".to_owned(),
-        ..place.destination()
-    };
+    let other = Destination { name: "other".to_owned(), ..place.destination() };
     let error = publish(&other, &place.artifacts(), &receipt()).unwrap_err();
     assert_eq!(error.code(), "artifact::read_only", "{error}");
 }
@@ -572,16 +471,11 @@ fn files_of_a_rejected_run_are_kept_with_what_was_wrong() {
     let place = Place::new();
     let kept = place.root.path().join(".tidemill/runs/x/kept");
     let findings = [
-        Finding::new("text.words", "the text is too short")
-            .path("output/b.md")
-            .found("3 words"),
+        Finding::new("text.words", "the text is too short").path("output/b.md").found("3 words"),
         Finding::new("csv.type", "a cell is no number").found("\u{1b}[2J"),
     ];
     keep_aside(&kept, &place.artifacts(), &findings).unwrap();
-    assert_eq!(
-        fs::read_to_string(kept.join("files/output/charts/b.md")).unwrap(),
-        "b"
-    );
+    assert_eq!(fs::read_to_string(kept.join("files/output/charts/b.md")).unwrap(), "b");
     let json: Vec<Finding> = serde_json::from_slice(&fs::read(kept.join("findings.json")).unwrap()).unwrap();
     assert_eq!(json, findings);
     let text = fs::read_to_string(kept.join("findings.txt")).unwrap();
@@ -595,24 +489,8 @@ fn files_of_a_rejected_run_are_kept_with_what_was_wrong() {
     fs::write(&artifacts[0].file, "changed").unwrap();
     artifacts[1].file = kept.join("files/output/charts/b.md");
     keep_aside(&kept, &artifacts, &[]).unwrap();
-    assert_eq!(
-        fs::read_to_string(kept.join("files/output/a.csv")).unwrap(),
-        "changed"
-    );
-    assert_eq!(
-        fs::read_to_string(kept.join("files/output/charts/b.md")).unwrap(),
-        "b"
-    );
-    assert!(
-        fs::read_to_string(kept.join("findings.txt"))
-            .unwrap()
-            .contains("nothing was found")
-    );
-    assert_eq!(
-        list(kept.parent().unwrap())
-            .iter()
-            .filter(|name| name.contains("new"))
-            .count(),
-        0
-    );
+    assert_eq!(fs::read_to_string(kept.join("files/output/a.csv")).unwrap(), "changed");
+    assert_eq!(fs::read_to_string(kept.join("files/output/charts/b.md")).unwrap(), "b");
+    assert!(fs::read_to_string(kept.join("findings.txt")).unwrap().contains("nothing was found"));
+    assert_eq!(list(kept.parent().unwrap()).iter().filter(|name| name.contains("new")).count(), 0);
 }

@@ -28,11 +28,7 @@ fn project(scripts: &[(&str, &str)]) -> (TempDir, Project) {
 }
 
 fn shown(checked: &Checked) -> String {
-    checked
-        .diagnostics
-        .iter()
-        .map(|found| render(found, false))
-        .collect()
+    checked.diagnostics.iter().map(|found| render(found, false)).collect()
 }
 
 fn snapshot(name: &str, text: &str) {
@@ -45,10 +41,8 @@ fn snapshot(name: &str, text: &str) {
 
 #[tokio::test]
 async fn every_kind_of_mistake_is_shown_where_it_stands() {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(format!("{SCRIPTS}/bad"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(format!("{SCRIPTS}/bad")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() > 20);
     let mut without = Vec::new();
@@ -87,11 +81,7 @@ async fn mistakes_across_files_are_found() {
     let checked = script::check(&project, &[]).await;
     snapshot("across_files", &shown(&checked));
     assert_eq!(checked.mistakes(), 1);
-    let names: Vec<&str> = checked
-        .workflows
-        .iter()
-        .map(|workflow| workflow.name.as_str())
-        .collect();
+    let names: Vec<&str> = checked.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
     assert_eq!(names, ["fine", "twice"]);
 }
 

@@ -104,7 +104,8 @@ fn the_workflow_in_the_readme_is_the_one_that_init_makes() {
 async fn workflows_in_pages_pass_check() {
     for page in pages() {
         // The page of the API shows lines; a block that declares a workflow is a whole script.
-        for block in blocks(&read(&page), "lua").into_iter().filter(|block| block.contains("mill.workflow {")) {
+        for block in blocks(&read(&page), "lua").into_iter().filter(|block| block.contains("mill.workflow {"))
+        {
             let folder = tempfile::tempdir().expect("a temporary folder");
             tidemill::cli::init::make(folder.path()).expect("a project");
             fs::write(folder.path().join("workflows/hello.lua"), &block).expect("writable");

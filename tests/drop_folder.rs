@@ -44,19 +44,9 @@ impl Inbox {
         let clock = Arc::new(ManualClock::new());
         let opened = project.open();
         let store = Store::open_with(&opened.state(), clock.clone()).await.unwrap();
-        let routes = routes
-            .iter()
-            .map(|(workflow, glob)| route(workflow, glob))
-            .collect();
-        let desk = Desk::open(&opened, store.clone(), clock.clone(), routes, Tell::default())
-            .await
-            .unwrap();
-        Self {
-            project,
-            store,
-            clock,
-            desk,
-        }
+        let routes = routes.iter().map(|(workflow, glob)| route(workflow, glob)).collect();
+        let desk = Desk::open(&opened, store.clone(), clock.clone(), routes, Tell::default()).await.unwrap();
+        Self { project, store, clock, desk }
     }
 
     /// For one workflow that takes everything, in all folders.
@@ -85,9 +75,7 @@ impl Inbox {
     /// The state of the newest file with that path, and why.
     async fn standing(&self, path: &str) -> (InputState, String) {
         let history = self.store.history(&RawPath::new(path)).await.unwrap();
-        let (row, _) = history
-            .last()
-            .unwrap_or_else(|| panic!("the ledger does not know {path}"));
+        let (row, _) = history.last().unwrap_or_else(|| panic!("the ledger does not know {path}"));
         (row.state, row.reason.clone().unwrap_or_default())
     }
 }

@@ -54,10 +54,7 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 fn columns(wanted: &[&str]) -> Expect {
-    Expect::Csv(Csv {
-        columns: names(wanted),
-        ..Csv::default()
-    })
+    Expect::Csv(Csv { columns: names(wanted), ..Csv::default() })
 }
 
 fn map<T: Clone>(name: &str, value: T) -> BTreeMap<String, T> {
@@ -76,13 +73,7 @@ fn a_good_table_passes() {
         max_rows: Some(2),
         unique: names(&["time"]),
         not_null: names(&["time"]),
-        ranges: map(
-            "kwh",
-            Range {
-                min: Some(0.0),
-                max: Some(10.0),
-            },
-        ),
+        ranges: map("kwh", Range { min: Some(0.0), max: Some(10.0) }),
         enums: map("kind", names(&["high", "low"])),
         patterns: map("kind", "[a-z]+".to_owned()),
     });
@@ -117,10 +108,7 @@ fn missing_columns_are_named_with_a_guess() {
         types: map("id", ColumnType::Integer),
         ..Csv::default()
     });
-    assert!(
-        one(&unique, "a\n1\n").contains("`id` is missing"),
-        "said once for all checks"
-    );
+    assert!(one(&unique, "a\n1\n").contains("`id` is missing"), "said once for all checks");
 }
 
 #[test]
@@ -139,20 +127,12 @@ fn a_doubled_column_and_ragged_rows_are_found() {
 
 #[test]
 fn rows_are_counted_as_people_do() {
-    let at_least = |min_rows| {
-        Expect::Csv(Csv {
-            min_rows: Some(min_rows),
-            max_rows: Some(2),
-            ..Csv::default()
-        })
-    };
+    let at_least =
+        |min_rows| Expect::Csv(Csv { min_rows: Some(min_rows), max_rows: Some(2), ..Csv::default() });
     assert_eq!(lines(&at_least(1), "a\n1\n"), [""; 0]);
     assert!(one(&at_least(1), "a\n").contains("at least 1, the header not counted, found 0 rows"));
     assert!(one(&at_least(1), "a\n1\n2\n3\n").contains("at most 2, the header not counted, found 3 rows"));
-    let typed = Expect::Csv(Csv {
-        types: map("n", ColumnType::Integer),
-        ..Csv::default()
-    });
+    let typed = Expect::Csv(Csv { types: map("n", ColumnType::Integer), ..Csv::default() });
     // A cell of two lines and a blank line: row and line go apart.
     let found = one(&typed, "n,text\n1,\"a\nb\"\n\nx,c\n");
     assert!(found.contains("row 2 (line 5), column n"), "{found}");
@@ -178,13 +158,7 @@ fn every_check_on_cells_names_row_column_expected_and_found() {
     let expect = Expect::Csv(Csv {
         types: map("n", ColumnType::Number),
         not_null: names(&["n"]),
-        ranges: map(
-            "n",
-            Range {
-                min: Some(0.0),
-                max: Some(5.0),
-            },
-        ),
+        ranges: map("n", Range { min: Some(0.0), max: Some(5.0) }),
         enums: map("word", names(&["high", "low"])),
         patterns: map("code", "[A-Z]{2}".to_owned()),
         ..Csv::default()
@@ -203,44 +177,23 @@ fn every_check_on_cells_names_row_column_expected_and_found() {
              (expected `[A-Z]{2}`, the whole cell, found `ABC`)",
         ]
     );
-    let range = Expect::Csv(Csv {
-        ranges: map(
-            "n",
-            Range {
-                min: Some(1.0),
-                max: None,
-            },
-        ),
-        ..Csv::default()
-    });
+    let range = Expect::Csv(Csv { ranges: map("n", Range { min: Some(1.0), max: None }), ..Csv::default() });
     assert!(one(&range, "n\nNaN\n").contains("a cell is no number (expected at least 1, found `NaN`)"));
 }
 
 #[test]
 fn a_pattern_with_alternatives_is_anchored_as_a_whole() {
-    let expect = Expect::Csv(Csv {
-        patterns: map("a", "x|xy".to_owned()),
-        ..Csv::default()
-    });
+    let expect = Expect::Csv(Csv { patterns: map("a", "x|xy".to_owned()), ..Csv::default() });
     assert_eq!(lines(&expect, "a\nx\nxy\n"), [""; 0]);
     assert_eq!(lines(&expect, "a\nxz\nzxy\n").len(), 2);
-    let broken = Expect::Csv(Csv {
-        patterns: map("a", "(".to_owned()),
-        ..Csv::default()
-    });
+    let broken = Expect::Csv(Csv { patterns: map("a", "(".to_owned()), ..Csv::default() });
     assert!(one(&broken, "a\nx\n").contains("no regular expression"));
 }
 
 #[test]
 fn unique_is_about_the_combination() {
-    let expect = Expect::Csv(Csv {
-        unique: names(&["a", "b"]),
-        ..Csv::default()
-    });
-    assert_eq!(
-        lines(&expect, "a,b,c\n1,2,x\n1,3,x\n2,2,x\n12,,x\n1,2 ,x\n"),
-        [""; 0]
-    );
+    let expect = Expect::Csv(Csv { unique: names(&["a", "b"]), ..Csv::default() });
+    assert_eq!(lines(&expect, "a,b,c\n1,2,x\n1,3,x\n2,2,x\n12,,x\n1,2 ,x\n"), [""; 0]);
     assert_eq!(
         one(&expect, "a,b,c\n1,2,x\n1,3,x\n1,2,y\n"),
         "csv.unique: , row 3 (line 4), column a, b: the values of row 1 occur again \
@@ -251,10 +204,7 @@ fn unique_is_about_the_combination() {
 #[test]
 fn a_cell_that_is_not_utf8_is_named_with_its_row() {
     let found = one(&columns(&["a"]), b"a,b\n1,2\n3,\xe9t\xe9\n");
-    assert!(
-        found.starts_with("csv.encoding: , row 2 (line 3), column b"),
-        "{found}"
-    );
+    assert!(found.starts_with("csv.encoding: , row 2 (line 3), column b"), "{found}");
     assert!(lines(&columns(&["a"]), b"a,\xe9\n1,2\n")[0].contains("a column's name is not UTF-8"));
 }
 
@@ -262,44 +212,26 @@ fn a_cell_that_is_not_utf8_is_named_with_its_row() {
 fn a_quote_that_is_never_closed_is_found() {
     let found = one(&columns(&["a"]), "a,b\n1,2\n3,\"4\n5,6\n7,8\n");
     assert!(found.starts_with("csv.quotes: , row 2, the last one"), "{found}");
-    assert!(
-        lines(&columns(&["a"]), "\"a,b\n1,2\n")
-            .iter()
-            .any(|line| line.starts_with("csv.quotes"))
-    );
-    for closed in [
-        "a,b\n1,\"x\"\"\"\n",
-        "a,b\n1,\"x\ny\"",
-        "a,b\n1,6\" pipe\n",
-        "a,b\n1,\"\"\n",
-    ] {
+    assert!(lines(&columns(&["a"]), "\"a,b\n1,2\n").iter().any(|line| line.starts_with("csv.quotes")));
+    for closed in ["a,b\n1,\"x\"\"\"\n", "a,b\n1,\"x\ny\"", "a,b\n1,6\" pipe\n", "a,b\n1,\"\"\n"] {
         assert_eq!(lines(&columns(&["a"]), closed), [""; 0], "{closed:?}");
     }
 }
 
 #[test]
 fn findings_of_a_kind_are_capped_and_counted() {
-    let expect = Expect::Csv(Csv {
-        types: map("a", ColumnType::Integer),
-        not_null: names(&["b"]),
-        ..Csv::default()
-    });
+    let expect =
+        Expect::Csv(Csv { types: map("a", ColumnType::Integer), not_null: names(&["b"]), ..Csv::default() });
     let table = "a,b\n".to_owned() + &"x,\n".repeat(832);
     let found = lines(&expect, table);
     assert_eq!(found.len(), 2 * 21);
-    let more: Vec<_> = found
-        .iter()
-        .filter(|line| line.contains("and 812 more like this"))
-        .collect();
+    let more: Vec<_> = found.iter().filter(|line| line.contains("and 812 more like this")).collect();
     assert_eq!(more.len(), 2);
 }
 
 #[test]
 fn a_long_cell_is_cut() {
-    let expect = Expect::Csv(Csv {
-        types: map("a", ColumnType::Integer),
-        ..Csv::default()
-    });
+    let expect = Expect::Csv(Csv { types: map("a", ColumnType::Integer), ..Csv::default() });
     assert!(one(&expect, format!("a\n{}\n", "x".repeat(100_000))).len() < 400);
 }
 
@@ -313,10 +245,7 @@ fn a_document_is_really_parsed() {
     assert_eq!(lines(&any, "{\"a\": [1, 2.5, null]}\n"), [""; 0]);
     assert_eq!(lines(&any, "\u{feff}[]"), [""; 0]);
     let found = one(&any, "{\n  \"a\": 1,\n  \"b\": }\n");
-    assert!(
-        found.contains("line 3, column 8: the file is not JSON: expected value"),
-        "{found}"
-    );
+    assert!(found.contains("line 3, column 8: the file is not JSON: expected value"), "{found}");
     assert!(found.contains("found `\"b\": }`"), "{found}");
     assert!(one(&any, "[1, NaN]").contains("`NaN` is not JSON"));
     assert!(one(&any, "{\"a\": 1").contains("EOF while parsing"));
@@ -338,23 +267,10 @@ fn all_errors_of_a_schema_are_found_with_their_place() {
             }}
         }
     }));
-    assert_eq!(
-        lines(&expect, r#"{"items": [{"price": 1}], "total": 1}"#),
-        [""; 0]
-    );
-    let found = lines(
-        &expect,
-        r#"{"items": [{"price": 1}, {"price": "x"}, {"price": -1}]}"#,
-    )
-    .join("\n");
-    assert!(
-        found.contains(", /items/1/price: the value is not of type \"number\""),
-        "{found}"
-    );
-    assert!(
-        found.contains(", /items/2/price: the value is less than the minimum of 0"),
-        "{found}"
-    );
+    assert_eq!(lines(&expect, r#"{"items": [{"price": 1}], "total": 1}"#), [""; 0]);
+    let found = lines(&expect, r#"{"items": [{"price": 1}, {"price": "x"}, {"price": -1}]}"#).join("\n");
+    assert!(found.contains(", /items/1/price: the value is not of type \"number\""), "{found}");
+    assert!(found.contains(", /items/2/price: the value is less than the minimum of 0"), "{found}");
     assert!(found.contains(", /: \"total\" is a required property"), "{found}");
     assert!(found.contains("found -1"), "{found}");
 }
@@ -380,10 +296,7 @@ fn striped(width: u32, height: u32) -> DynamicImage {
 }
 
 fn picture(format: Option<&str>) -> Image {
-    Image {
-        format: format.map(str::to_owned),
-        ..Image::default()
-    }
+    Image { format: format.map(str::to_owned), ..Image::default() }
 }
 
 #[test]
@@ -397,11 +310,7 @@ fn a_picture_is_known_by_its_content_and_really_decoded() {
     ];
     for (format, name) in formats {
         let bytes = encode(&striped(8, 8), format);
-        assert_eq!(
-            lines(&Expect::Image(picture(Some(name))), &bytes),
-            [""; 0],
-            "{name}"
-        );
+        assert_eq!(lines(&Expect::Image(picture(Some(name))), &bytes), [""; 0], "{name}");
         assert_eq!(lines(&Expect::Image(picture(None)), &bytes), [""; 0], "{name}");
     }
     let png = encode(&striped(64, 64), ImageFormat::Png);
@@ -430,10 +339,7 @@ fn a_picture_has_the_size_that_is_wanted() {
             "image.size: : the height is too large (expected at most 20 pixels, found 30 pixels)",
         ]
     );
-    assert_eq!(
-        lines(&expect, encode(&striped(10, 20), ImageFormat::Png)),
-        [""; 0]
-    );
+    assert_eq!(lines(&expect, encode(&striped(10, 20), ImageFormat::Png)), [""; 0]);
 }
 
 #[test]
@@ -481,10 +387,7 @@ fn a_text_has_an_encoding() {
 
 #[test]
 fn a_character_beyond_ascii_is_named_with_its_place() {
-    let ascii = text(Text {
-        ascii: true,
-        ..Text::default()
-    });
+    let ascii = text(Text { ascii: true, ..Text::default() });
     assert_eq!(lines(&ascii, "plain\ttext\n"), [""; 0]);
     assert_eq!(
         lines(&ascii, "a\nb \u{2014} c\u{e9}\n"),
@@ -523,19 +426,10 @@ fn a_file_has_a_size_and_a_kind() {
     let any = Expect::File(File::default());
     assert_eq!(lines(&any, "x"), [""; 0]);
     assert!(one(&any, "").contains("at least 1 bytes, found 0 bytes"));
-    let sized = Expect::File(File {
-        min_size: Some(2),
-        max_size: Some(3),
-        magic: None,
-    });
+    let sized = Expect::File(File { min_size: Some(2), max_size: Some(3), magic: None });
     assert!(one(&sized, "x").contains("too small"));
     assert!(one(&sized, "xxxx").contains("too large"));
-    let of_kind = |magic: &str| {
-        Expect::File(File {
-            magic: Some(magic.to_owned()),
-            ..File::default()
-        })
-    };
+    let of_kind = |magic: &str| Expect::File(File { magic: Some(magic.to_owned()), ..File::default() });
     let pdf = b"%PDF-1.7\n...";
     for kind in ["pdf", ".pdf", "PDF", "application/pdf"] {
         assert_eq!(lines(&of_kind(kind), pdf), [""; 0], "{kind}");
@@ -550,10 +444,7 @@ fn a_file_has_a_size_and_a_kind() {
 #[test]
 fn missing_and_refused_files_are_found_with_all_the_others_by_path() {
     let folder = TempDir::new().unwrap();
-    let output = |path: &str, expect: Expect| Output {
-        path: WorkspacePath::parse(path).unwrap(),
-        expect,
-    };
+    let output = |path: &str, expect: Expect| Output { path: WorkspacePath::parse(path).unwrap(), expect };
     let any = || Expect::File(File::default());
     let outputs = [
         output("output/a", any()),
@@ -561,21 +452,12 @@ fn missing_and_refused_files_are_found_with_all_the_others_by_path() {
         output("output/c", any()),
         output("output/d", columns(&["x"])),
     ];
-    let collected = [
-        artifact(&folder, "output/a", b"good"),
-        artifact(&folder, "output/d", b"y\n"),
-    ];
-    let refused = [(
-        WorkspacePath::parse("output/c").unwrap(),
-        "it is a link to /etc/passwd".to_owned(),
-    )];
+    let collected = [artifact(&folder, "output/a", b"good"), artifact(&folder, "output/d", b"y\n")];
+    let refused = [(WorkspacePath::parse("output/c").unwrap(), "it is a link to /etc/passwd".to_owned())];
     let found = check_all(&outputs, &collected, &refused);
     let lines: Vec<_> = found.iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), 3, "{lines:#?}");
-    assert_eq!(
-        lines[0],
-        "output/b: the file does not exist (expected a regular file at this path)"
-    );
+    assert_eq!(lines[0], "output/b: the file does not exist (expected a regular file at this path)");
     assert!(
         lines[1]
             .starts_with("output/c: the file was not taken out of the sandbox: it is a link to /etc/passwd")
@@ -588,12 +470,9 @@ fn a_file_that_vanished_is_a_finding_and_no_panic() {
     let folder = TempDir::new().unwrap();
     let mut gone = artifact(&folder, "output/x", b"x");
     gone.file = folder.path().join("gone");
-    for expect in [
-        columns(&["a"]),
-        Expect::Json(Json::default()),
-        Expect::Image(picture(None)),
-        text(Text::default()),
-    ] {
+    for expect in
+        [columns(&["a"]), Expect::Json(Json::default()), Expect::Image(picture(None)), text(Text::default())]
+    {
         let found = check(&expect, &gone);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].check, "output.unreadable");

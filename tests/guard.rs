@@ -27,18 +27,12 @@ async fn shell(rules: Rules<'_>, command: &str) -> Verdict {
     })
     .unwrap();
     let arguments = json!({ "command": command });
-    let subject = Subject::ToolCall {
-        tool: "shell",
-        arguments: &arguments,
-    };
+    let subject = Subject::ToolCall { tool: "shell", arguments: &arguments };
     guard.judge(&subject).await.unwrap()
 }
 
-const NO_NETWORK: Rules<'static> = Rules {
-    deny: &["curl *", "wget *", "git push *", "rm -rf *"],
-    ask: &[],
-    allow: &[],
-};
+const NO_NETWORK: Rules<'static> =
+    Rules { deny: &["curl *", "wget *", "git push *", "rm -rf *"], ask: &[], allow: &[] };
 
 /// Each of these runs `curl`, or could, and nobody can tell by reading.
 const DENIED: &[&str] = &[
@@ -358,18 +352,12 @@ async fn the_reason_names_the_rule_and_the_command() {
     let Verdict::Deny { reason } = shell(NO_NETWORK, "$CMD http://x").await else {
         panic!("passed");
     };
-    assert!(
-        reason.contains("`$CMD http://x`") && reason.contains("only when it runs"),
-        "{reason}"
-    );
+    assert!(reason.contains("`$CMD http://x`") && reason.contains("only when it runs"), "{reason}");
 }
 
 #[tokio::test]
 async fn with_allow_what_no_rule_names_is_denied() {
-    let rules = Rules {
-        allow: &["python3 *", "ls", "git log *", "timeout *"],
-        ..Rules::default()
-    };
+    let rules = Rules { allow: &["python3 *", "ls", "git log *", "timeout *"], ..Rules::default() };
     for command in [
         "python3 x.py",
         "ls",
@@ -382,72 +370,35 @@ async fn with_allow_what_no_rule_names_is_denied() {
     ] {
         assert_eq!(shell(rules, command).await, Verdict::Pass, "{command}");
     }
-    for command in [
-        "cat x",
-        "git",
-        "git push",
-        "git $X",
-        "ls; cat x",
-        "timeout 5 cat x",
-        "sh -c ls",
-        "$X",
-    ] {
-        assert!(
-            matches!(shell(rules, command).await, Verdict::Deny { .. }),
-            "{command}"
-        );
+    for command in ["cat x", "git", "git push", "git $X", "ls; cat x", "timeout 5 cat x", "sh -c ls", "$X"] {
+        assert!(matches!(shell(rules, command).await, Verdict::Deny { .. }), "{command}");
     }
     let Verdict::Deny { reason } = shell(rules, "cat x").await else {
         panic!("passed");
     };
-    assert_eq!(
-        reason,
-        "no rule allows `cat x`; allowed are: python3 *, ls, git log *, timeout *"
-    );
+    assert_eq!(reason, "no rule allows `cat x`; allowed are: python3 *, ls, git log *, timeout *");
 }
 
 #[tokio::test]
 async fn the_strictest_rule_counts() {
-    let rules = Rules {
-        deny: &["pip install evil*"],
-        ask: &["pip *"],
-        allow: &["ls *"],
-    };
+    let rules = Rules { deny: &["pip install evil*"], ask: &["pip *"], allow: &["ls *"] };
     assert!(matches!(shell(rules, "pip install x").await, Verdict::Ask { .. }));
     assert!(matches!(shell(rules, "ls; pip list").await, Verdict::Ask { .. }));
-    assert!(matches!(
-        shell(rules, "pip install evil-1").await,
-        Verdict::Deny { .. }
-    ));
-    assert!(matches!(
-        shell(rules, "pip list; pip install evil").await,
-        Verdict::Deny { .. }
-    ));
-    assert!(matches!(
-        shell(rules, "pip list; cat x").await,
-        Verdict::Deny { .. }
-    ));
+    assert!(matches!(shell(rules, "pip install evil-1").await, Verdict::Deny { .. }));
+    assert!(matches!(shell(rules, "pip list; pip install evil").await, Verdict::Deny { .. }));
+    assert!(matches!(shell(rules, "pip list; cat x").await, Verdict::Deny { .. }));
     assert_eq!(shell(rules, "ls").await, Verdict::Pass);
 }
 
 #[tokio::test]
 async fn patterns_are_matched_word_by_word() {
     let rule = |pattern: &'static str, command: &'static str| async move {
-        let rules = Rules {
-            deny: &[pattern],
-            ..Rules::default()
-        };
+        let rules = Rules { deny: &[pattern], ..Rules::default() };
         shell(rules, command).await != Verdict::Pass
     };
-    assert!(
-        rule("curl", "curl x").await,
-        "the program alone stands for any arguments"
-    );
+    assert!(rule("curl", "curl x").await, "the program alone stands for any arguments");
     assert!(rule("git push", "git push").await);
-    assert!(
-        !rule("git push", "git push origin").await,
-        "without `*` nothing may follow"
-    );
+    assert!(!rule("git push", "git push origin").await, "without `*` nothing may follow");
     assert!(rule("pip* install *", "pip3.11 install x").await);
     assert!(!rule("pip* install *", "pip3.11 list").await);
     assert!(rule("rm -r? *", "rm -rf x").await);
@@ -458,10 +409,7 @@ async fn patterns_are_matched_word_by_word() {
 
 #[tokio::test]
 async fn a_rule_that_is_no_pattern_denies_everything() {
-    let rules = Rules {
-        deny: &["a[ *"],
-        ..Rules::default()
-    };
+    let rules = Rules { deny: &["a[ *"], ..Rules::default() };
     let Verdict::Deny { reason } = shell(rules, "ls").await else {
         panic!("passed");
     };
@@ -479,19 +427,10 @@ async fn without_rules_anything_passes_and_other_tools_are_not_judged() {
     .unwrap();
     let arguments = json!({ "path": "x", "content": "curl x" });
     let tool = "write_file";
-    let subject = Subject::ToolCall {
-        tool,
-        arguments: &arguments,
-    };
+    let subject = Subject::ToolCall { tool, arguments: &arguments };
     assert_eq!(guard.judge(&subject).await.unwrap(), Verdict::Pass);
-    let subject = Subject::ToolCall {
-        tool: "shell",
-        arguments: &arguments,
-    };
-    assert!(matches!(
-        guard.judge(&subject).await.unwrap(),
-        Verdict::Deny { .. }
-    ));
+    let subject = Subject::ToolCall { tool: "shell", arguments: &arguments };
+    assert!(matches!(guard.judge(&subject).await.unwrap(), Verdict::Deny { .. }));
 }
 
 /// The parser recurses, and takes exponential time on some texts that are no shell code.
@@ -548,10 +487,7 @@ impl Guard for Double {
             Subject::Prompt { text } | Subject::Answer { text } => (*text).to_owned(),
             Subject::ToolOutput { output, .. } => (*output).to_owned(),
         };
-        self.seen
-            .lock()
-            .unwrap()
-            .push(format!("{} saw {shown}", self.name));
+        self.seen.lock().unwrap().push(format!("{} saw {shown}", self.name));
         match &self.answer {
             Answer::Say(verdict) => Ok(verdict.clone()),
             Answer::Fail => Err(Diagnostic::new("test::broken", "it fell over").help("pick it up")),
@@ -564,12 +500,7 @@ type Seen = std::sync::Arc<Mutex<Vec<String>>>;
 fn pipeline(stage: Stage, answers: &[(&'static str, Answer)]) -> (Pipeline, Seen) {
     let seen = Seen::default();
     let guards = answers.iter().map(|(name, answer)| {
-        Box::new(Double {
-            name,
-            stage,
-            answer: answer.clone(),
-            seen: Seen::clone(&seen),
-        }) as Box<dyn Guard>
+        Box::new(Double { name, stage, answer: answer.clone(), seen: Seen::clone(&seen) }) as Box<dyn Guard>
     });
     (Pipeline::new(guards.collect()), seen)
 }
@@ -579,10 +510,7 @@ fn pass() -> Answer {
 }
 
 fn replace(with: &str) -> Answer {
-    Answer::Say(Verdict::Replace {
-        with: with.to_owned(),
-        reason: "because".to_owned(),
-    })
+    Answer::Say(Verdict::Replace { with: with.to_owned(), reason: "because".to_owned() })
 }
 
 fn denied_by(outcome: &Outcome, by: &str) -> String {
@@ -600,39 +528,26 @@ async fn every_guard_of_the_stage_is_asked_in_order() {
     let (pipeline, seen) = pipeline(Stage::Prompt, &[("a", pass()), ("b", pass())]);
     let judgement = pipeline.judge(PROMPT).await;
     assert_eq!(judgement.outcome, Outcome::Pass);
-    assert_eq!(
-        judgement.verdicts,
-        [("a".to_owned(), Verdict::Pass), ("b".to_owned(), Verdict::Pass)]
-    );
+    assert_eq!(judgement.verdicts, [("a".to_owned(), Verdict::Pass), ("b".to_owned(), Verdict::Pass)]);
     let other = Subject::Answer { text: "answer" };
-    assert!(
-        pipeline.judge(other).await.verdicts.is_empty(),
-        "asked at another stage"
-    );
+    assert!(pipeline.judge(other).await.verdicts.is_empty(), "asked at another stage");
     assert_eq!(*seen.lock().unwrap(), ["a saw original", "b saw original"]);
 }
 
 #[tokio::test]
 async fn the_first_denial_and_the_first_question_end_it() {
-    let deny = Answer::Say(Verdict::Deny {
-        reason: "no".to_owned(),
-    });
+    let deny = Answer::Say(Verdict::Deny { reason: "no".to_owned() });
     let (denying, seen) = pipeline(Stage::Prompt, &[("a", pass()), ("b", deny), ("c", pass())]);
     let judgement = denying.judge(PROMPT).await;
     assert_eq!(denied_by(&judgement.outcome, "b"), "no");
     assert_eq!(judgement.verdicts.len(), 2);
     assert_eq!(seen.lock().unwrap().len(), 2);
 
-    let ask = Answer::Say(Verdict::Ask {
-        reason: "really".to_owned(),
-    });
+    let ask = Answer::Say(Verdict::Ask { reason: "really".to_owned() });
     let (asking, _) = pipeline(Stage::Prompt, &[("a", ask), ("b", pass())]);
     let judgement = asking.judge(PROMPT).await;
     let reason = denied_by(&judgement.outcome, "a");
-    assert_eq!(
-        reason,
-        "really: needs a person's approval, and approvals do not exist yet"
-    );
+    assert_eq!(reason, "really: needs a person's approval, and approvals do not exist yet");
     assert!(matches!(judgement.verdicts[..], [(_, Verdict::Ask { .. })]));
 }
 
@@ -641,10 +556,7 @@ async fn an_error_denies_and_says_so() {
     let (failing, _) = pipeline(Stage::Prompt, &[("a", Answer::Fail), ("b", pass())]);
     let judgement = failing.judge(PROMPT).await;
     let reason = denied_by(&judgement.outcome, "a");
-    assert!(
-        reason.contains("it fell over") && reason.contains("pick it up"),
-        "{reason}"
-    );
+    assert!(reason.contains("it fell over") && reason.contains("pick it up"), "{reason}");
     assert!(matches!(judgement.verdicts[..], [(_, Verdict::Deny { .. })]));
 }
 
@@ -654,20 +566,8 @@ async fn a_replacement_is_what_the_next_guard_sees_and_what_comes_out() {
     let subjects = [
         (PROMPT, "new"),
         (Subject::Answer { text: "original" }, "new"),
-        (
-            Subject::ToolOutput {
-                tool: "shell",
-                output: "original",
-            },
-            "new",
-        ),
-        (
-            Subject::ToolCall {
-                tool: "shell",
-                arguments: &arguments,
-            },
-            r#"{"command":"new"}"#,
-        ),
+        (Subject::ToolOutput { tool: "shell", output: "original" }, "new"),
+        (Subject::ToolCall { tool: "shell", arguments: &arguments }, r#"{"command":"new"}"#),
     ];
     for (subject, new) in subjects {
         let (pipeline, seen) = pipeline(subject.stage(), &[("a", replace(new)), ("b", pass())]);
@@ -680,34 +580,21 @@ async fn a_replacement_is_what_the_next_guard_sees_and_what_comes_out() {
 #[tokio::test]
 async fn a_replacement_that_cannot_be_used_denies() {
     let arguments = json!({});
-    let call = Subject::ToolCall {
-        tool: "shell",
-        arguments: &arguments,
-    };
+    let call = Subject::ToolCall { tool: "shell", arguments: &arguments };
     for wrong in ["not json", "[1]", "\"text\"", ""] {
         let (pipeline, _) = pipeline(Stage::ToolCall, &[("a", replace(wrong)), ("b", pass())]);
         let reason = denied_by(&pipeline.judge(call).await.outcome, "a");
         assert!(reason.contains("arguments"), "{reason}");
     }
-    let input = Subject::Input {
-        name: "x.csv",
-        size: 1,
-        file: std::path::Path::new("/nowhere"),
-    };
+    let input = Subject::Input { name: "x.csv", size: 1, file: std::path::Path::new("/nowhere") };
     let (pipeline, _) = pipeline(Stage::Input, &[("a", replace("new"))]);
     let reason = denied_by(&pipeline.judge(input).await.outcome, "a");
-    assert!(
-        reason.contains("replace the input, which is not possible"),
-        "{reason}"
-    );
+    assert!(reason.contains("replace the input, which is not possible"), "{reason}");
 }
 
 #[test]
 fn a_function_of_the_script_is_no_built_in() {
-    let hook = Guardrail::Hook {
-        on: Stage::Prompt,
-        name: "mine".to_owned(),
-        hook: tidemill::workflow::Hook(0),
-    };
+    let hook =
+        Guardrail::Hook { on: Stage::Prompt, name: "mine".to_owned(), hook: tidemill::workflow::Hook(0) };
     assert!(built_in(&hook).is_none());
 }

@@ -56,12 +56,7 @@ impl Pair {
         tools: &[ToolSpec],
         deltas: &(dyn Fn(Delta) + Send + Sync),
     ) -> Result<Response, ModelError> {
-        let request = Request {
-            instructions: "be brief",
-            items,
-            tools,
-            max_output_tokens: Some(1_000),
-        };
+        let request = Request { instructions: "be brief", items, tools, max_output_tokens: Some(1_000) };
         let result = self.model.respond(&request, deltas).await;
         if let Err(error) = &result {
             let shown = format!("{:?} {:?}", error.diagnostic, error.diagnostic.report());
@@ -91,9 +86,7 @@ impl Pair {
 }
 
 fn user(text: &str) -> Item {
-    Item::User {
-        text: text.to_owned(),
-    }
+    Item::User { text: text.to_owned() }
 }
 
 fn tool() -> ToolSpec {
@@ -110,10 +103,7 @@ fn tool() -> ToolSpec {
 }
 
 fn calls(response: &Response) -> Vec<(&str, &str)> {
-    response
-        .calls()
-        .map(|call| (call.tool.as_str(), call.arguments.as_str()))
-        .collect()
+    response.calls().map(|call| (call.tool.as_str(), call.arguments.as_str())).collect()
 }
 
 fn later(asked: Option<Duration>) -> Retry {
@@ -131,8 +121,7 @@ fn two_calls() -> Reply {
 async fn text_is_streamed_and_counted() {
     for protocol in BOTH {
         let pair = Pair::start(protocol).await;
-        pair.wire
-            .reply(Reply::text("a tide 🌊 comes in").usage([100, 40, 20, 8]));
+        pair.wire.reply(Reply::text("a tide 🌊 comes in").usage([100, 40, 20, 8]));
         let heard = Mutex::new(String::new());
         let hear = |delta| {
             if let Delta::Text(text) = delta {
@@ -144,20 +133,12 @@ async fn text_is_streamed_and_counted() {
         assert_eq!(heard.into_inner().expect("no panic"), response.text());
         assert_eq!(response.finish, Finish::Stop);
         assert_eq!(response.model.as_deref(), Some("wire-1"));
-        let usage = Usage {
-            input_tokens: 100,
-            cached_tokens: 40,
-            output_tokens: 20,
-            reasoning_tokens: 8,
-        };
+        let usage = Usage { input_tokens: 100, cached_tokens: 40, output_tokens: 20, reasoning_tokens: 8 };
         assert_eq!(response.usage, Some(usage));
         let seen = pair.last();
         assert_eq!(seen.tools(), Vec::<&str>::new());
         assert!(seen.body.get("tools").is_none(), "no tools, no field");
-        assert_eq!(
-            seen.header("authorization"),
-            Some(format!("Bearer {KEY}").as_str())
-        );
+        assert_eq!(seen.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
         assert_eq!(pair.wire.complaints(), Vec::<String>::new());
     }
 }
@@ -181,13 +162,7 @@ async fn a_whole_conversation_goes_back_in_order() {
         assert_eq!(second.text(), "done");
         assert_eq!(pair.wire.complaints(), Vec::<String>::new());
         let seen = pair.last();
-        assert_eq!(
-            seen.outputs(),
-            [
-                &json!(format!("output of {LS}")),
-                &json!(format!("output of {PWD}"))
-            ]
-        );
+        assert_eq!(seen.outputs(), [&json!(format!("output of {LS}")), &json!(format!("output of {PWD}"))]);
         assert_eq!(seen.tools(), ["shell"]);
     }
 }
@@ -196,11 +171,7 @@ async fn a_whole_conversation_goes_back_in_order() {
 async fn the_double_complains_about_a_call_without_an_output() {
     for protocol in BOTH {
         let pair = Pair::start(protocol).await;
-        let call = Item::Call(ToolCall {
-            id: "call_1".into(),
-            tool: "shell".into(),
-            arguments: "{}".into(),
-        });
+        let call = Item::Call(ToolCall { id: "call_1".into(), tool: "shell".into(), arguments: "{}".into() });
         let error = pair.ask(&[user("go"), call]).await.expect_err("refused");
         assert_eq!(error.diagnostic.code(), "model::bad_request");
         assert_eq!(pair.wire.complaints(), ["no outputs for [\"call_1\"]"]);
@@ -226,23 +197,14 @@ async fn reasoning_goes_back_word_for_word() {
     assert_eq!(seen.body["tools"][0]["strict"], true);
     let mut items = vec![user("go")];
     items.extend(first.items.iter().cloned());
-    items.extend(first.calls().map(|call| Item::Output {
-        call: call.id.clone(),
-        output: "ok".into(),
-    }));
-    items.push(Item::Verbatim {
-        provider: "someone".into(),
-        value: json!({ "type": "x" }),
-    });
+    items.extend(first.calls().map(|call| Item::Output { call: call.id.clone(), output: "ok".into() }));
+    items.push(Item::Verbatim { provider: "someone".into(), value: json!({ "type": "x" }) });
     pair.wire.reply(Reply::text("done"));
     pair.ask(&items).await.expect("an answer");
     assert_eq!(pair.wire.complaints(), Vec::<String>::new());
     let sent: Vec<_> = pair.last().items().to_vec();
     assert_eq!(sent[1], reasoning);
-    assert!(
-        !sent.contains(&json!({ "type": "x" })),
-        "another provider's item was sent"
-    );
+    assert!(!sent.contains(&json!({ "type": "x" })), "another provider's item was sent");
 }
 
 #[tokio::test]
@@ -251,18 +213,13 @@ async fn reasoning_in_chat_is_a_sign_of_life_and_no_text() {
     pair.wire.reply(Reply::text("").reasoning(json!("hmm")));
     let heard = Mutex::new(Vec::new());
     let response = pair
-        .ask_with(&[user("go")], &[], &|delta| {
-            heard.lock().expect("no panic").push(delta)
-        })
+        .ask_with(&[user("go")], &[], &|delta| heard.lock().expect("no panic").push(delta))
         .await
         .expect("an answer");
     assert_eq!(response.items, []);
     let heard = heard.into_inner().expect("no panic");
     assert!(heard.contains(&Delta::Alive) && !heard.iter().any(|delta| matches!(delta, Delta::Text(_))));
-    assert_eq!(
-        pair.last().body["stream_options"],
-        json!({ "include_usage": true })
-    );
+    assert_eq!(pair.last().body["stream_options"], json!({ "include_usage": true }));
 }
 
 #[tokio::test]
@@ -314,14 +271,12 @@ async fn a_server_that_counts_ids_from_zero_in_every_answer_is_survived() {
         let pair = Pair::start(protocol).await;
         let mut items = vec![user("go")];
         for _ in 0..3 {
-            pair.wire
-                .reply(Reply::calls([("shell", json!(PWD))]).ids(Ids::Same));
+            pair.wire.reply(Reply::calls([("shell", json!(PWD))]).ids(Ids::Same));
             let response = pair.ask(&items).await.expect("an answer");
             items.extend(response.items.iter().cloned());
-            items.extend(response.calls().map(|call| Item::Output {
-                call: call.id.clone(),
-                output: "ok".into(),
-            }));
+            items.extend(
+                response.calls().map(|call| Item::Output { call: call.id.clone(), output: "ok".into() }),
+            );
         }
         assert_eq!(pair.wire.complaints(), Vec::<String>::new());
     }
@@ -342,22 +297,16 @@ async fn what_is_cut_by_length_is_said_to_be_so() {
         let pair = Pair::start(protocol).await;
         let cut = Reply::calls([("shell", json!(broken))]).finish("length");
         let response = pair.answer(cut.clone()).await;
-        assert_eq!(
-            (response.finish, calls(&response)),
-            (Finish::Length, vec![("shell", broken)])
-        );
+        assert_eq!((response.finish, calls(&response)), (Finish::Length, vec![("shell", broken)]));
         // A server that says nothing of it is found out by the count.
-        let response = pair
-            .answer(cut.finish("stop").bare().usage([10, 0, 1_000, 0]))
-            .await;
+        let response = pair.answer(cut.finish("stop").bare().usage([10, 0, 1_000, 0])).await;
         assert_eq!(response.finish, Finish::Length, "{protocol:?}");
         // And what is broken goes back as something a server can parse.
         let mut items = vec![user("go")];
         items.extend(response.items.iter().cloned());
-        items.extend(response.calls().map(|call| Item::Output {
-            call: call.id.clone(),
-            output: "no JSON".into(),
-        }));
+        items.extend(
+            response.calls().map(|call| Item::Output { call: call.id.clone(), output: "no JSON".into() }),
+        );
         pair.wire.reply(Reply::text("sorry"));
         pair.ask(&items).await.expect("an answer");
         assert_eq!(pair.wire.complaints(), Vec::<String>::new());
@@ -368,9 +317,7 @@ async fn what_is_cut_by_length_is_said_to_be_so() {
 async fn unknown_tools_and_broken_arguments_pass_through() {
     for protocol in BOTH {
         let pair = Pair::start(protocol).await;
-        let response = pair
-            .answer(Reply::calls([("launch", json!("{not json")), ("", json!("[1]"))]))
-            .await;
+        let response = pair.answer(Reply::calls([("launch", json!("{not json")), ("", json!("[1]"))])).await;
         assert_eq!(calls(&response), [("launch", "{not json"), ("", "[1]")]);
     }
 }
@@ -391,10 +338,7 @@ async fn a_refusal_is_a_refusal() {
     for protocol in BOTH {
         let pair = Pair::start(protocol).await;
         let response = pair.answer(Reply::text("").refusing("I cannot")).await;
-        assert_eq!(
-            (response.finish, response.text().as_str()),
-            (Finish::Refused, "I cannot")
-        );
+        assert_eq!((response.finish, response.text().as_str()), (Finish::Refused, "I cannot"));
         let response = pair.answer(Reply::text("half a").finish("content_filter")).await;
         assert_eq!(response.finish, Finish::Refused);
     }
@@ -410,19 +354,10 @@ fn refusals() -> Vec<Case> {
         "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096,
     }});
     vec![
+        (401, error("Invalid API Key", "authentication_error", json!(401)), "model::unauthorized", false),
         (
             401,
-            error("Invalid API Key", "authentication_error", json!(401)),
-            "model::unauthorized",
-            false,
-        ),
-        (
-            401,
-            error(
-                "Incorrect API key",
-                "invalid_request_error",
-                json!("invalid_api_key"),
-            ),
+            error("Incorrect API key", "invalid_request_error", json!("invalid_api_key")),
             "model::unauthorized",
             false,
         ),
@@ -430,57 +365,24 @@ fn refusals() -> Vec<Case> {
         (400, overflow, "model::context_overflow", false),
         (
             400,
-            error(
-                "too long",
-                "invalid_request_error",
-                json!("context_length_exceeded"),
-            ),
+            error("too long", "invalid_request_error", json!("context_length_exceeded")),
             "model::context_overflow",
             false,
         ),
         (
             404,
-            error(
-                "The model `x` does not exist",
-                "invalid_request_error",
-                json!("model_not_found"),
-            ),
+            error("The model `x` does not exist", "invalid_request_error", json!("model_not_found")),
             "model::unknown_model",
             false,
         ),
         (404, json!("Not Found"), "model::wrong_url", false),
-        (
-            400,
-            error("bad tools", "invalid_request_error", Value::Null),
-            "model::bad_request",
-            false,
-        ),
-        (
-            422,
-            json!({ "detail": [{ "msg": "x" }] }),
-            "model::bad_request",
-            false,
-        ),
-        (
-            429,
-            error("slow down", "tokens", json!("rate_limit_exceeded")),
-            "model::rate_limited",
-            true,
-        ),
-        (
-            429,
-            error("pay first", "insufficient_quota", json!("insufficient_quota")),
-            "model::quota",
-            false,
-        ),
+        (400, error("bad tools", "invalid_request_error", Value::Null), "model::bad_request", false),
+        (422, json!({ "detail": [{ "msg": "x" }] }), "model::bad_request", false),
+        (429, error("slow down", "tokens", json!("rate_limit_exceeded")), "model::rate_limited", true),
+        (429, error("pay first", "insufficient_quota", json!("insufficient_quota")), "model::quota", false),
         (500, json!({ "error": "boom" }), "model::server_error", true),
         (502, json!("bad gateway"), "model::server_error", true),
-        (
-            503,
-            error("Loading model", "unavailable_error", json!(503)),
-            "model::overloaded",
-            true,
-        ),
+        (503, error("Loading model", "unavailable_error", json!(503)), "model::overloaded", true),
         (529, json!({}), "model::overloaded", true),
     ]
 }
@@ -512,16 +414,11 @@ async fn an_error_inside_a_200_is_an_error() {
                 continue;
             };
             assert_eq!(kind, u64::from(status));
-            for reply in [
-                Reply::messages([body.clone()]),
-                Reply::messages([body.clone()]).whole(),
-            ] {
+            for reply in [Reply::messages([body.clone()]), Reply::messages([body.clone()]).whole()] {
                 assert_eq!(pair.error(reply).await.diagnostic.code(), code, "{body}");
             }
         }
-        let unknown = pair
-            .error(Reply::messages([json!({ "error": "the GPU is on fire" })]))
-            .await;
+        let unknown = pair.error(Reply::messages([json!({ "error": "the GPU is on fire" })])).await;
         assert_eq!(unknown.diagnostic.code(), "model::server_error");
         assert!(unknown.diagnostic.message().contains("the GPU is on fire"));
         assert_eq!(unknown.retry, later(None));
@@ -567,10 +464,7 @@ async fn the_wait_a_server_asks_for_is_passed_on() {
             ),
         ];
         for (reply, millis) in cases {
-            assert_eq!(
-                pair.error(reply).await.retry,
-                later(Some(Duration::from_millis(millis)))
-            );
+            assert_eq!(pair.error(reply).await.retry, later(Some(Duration::from_millis(millis))));
         }
     }
 }
@@ -582,12 +476,7 @@ async fn an_echoed_key_is_not_shown() {
         let body = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}.") } });
         let error = pair.error(Reply::error(401, body.clone())).await;
         assert!(error.diagnostic.message().contains("provided: [key]."));
-        assert!(
-            error
-                .diagnostic
-                .advice()
-                .is_some_and(|help| help.contains("WIRE_KEY"))
-        );
+        assert!(error.diagnostic.advice().is_some_and(|help| help.contains("WIRE_KEY")));
         let error = pair.error(Reply::raw("text/html", format!("<p>{KEY}</p>"))).await;
         assert_eq!(error.diagnostic.code(), "model::bad_answer");
         pair.error(Reply::messages([body])).await;
@@ -633,10 +522,7 @@ async fn a_stream_cut_anywhere_is_a_retry_or_an_answer_and_never_half_of_one() {
 async fn an_end_without_a_word_is_a_cut() {
     for protocol in BOTH {
         let pair = Pair::start(protocol).await;
-        for reply in [
-            Reply::raw("text/event-stream", ""),
-            Reply::raw("application/json", "{\"id\":"),
-        ] {
+        for reply in [Reply::raw("text/event-stream", ""), Reply::raw("application/json", "{\"id\":")] {
             let error = pair.error(reply).await;
             assert_eq!(error.diagnostic.code(), "model::cut_stream");
             assert_eq!(error.retry, later(None));
@@ -687,20 +573,10 @@ async fn connections_are_used_again() {
 async fn what_is_no_answer_is_said_with_the_setting_to_look_at() {
     for protocol in BOTH {
         let pair = Pair::start(protocol).await;
-        let error = pair
-            .error(Reply::raw("text/html", "<html>\u{1b}[31m a login page"))
-            .await;
+        let error = pair.error(Reply::raw("text/html", "<html>\u{1b}[31m a login page")).await;
         assert_eq!(error.diagnostic.code(), "model::bad_answer");
-        assert!(
-            !error.diagnostic.message().contains('\u{1b}'),
-            "an escape is shown raw"
-        );
-        assert!(
-            error
-                .diagnostic
-                .advice()
-                .is_some_and(|help| help.contains("base_url"))
-        );
+        assert!(!error.diagnostic.message().contains('\u{1b}'), "an escape is shown raw");
+        assert!(error.diagnostic.advice().is_some_and(|help| help.contains("base_url")));
         let moved = Reply::error(308, json!({})).header("location", "http://127.0.0.1:1/");
         assert_eq!(pair.error(moved).await.diagnostic.code(), "model::wrong_url");
     }
@@ -733,16 +609,9 @@ async fn a_server_without_a_key_gets_no_header() {
 async fn a_script_serves_many_runs_from_what_they_send() {
     let pair = Pair::start(Protocol::Chat).await;
     pair.wire.otherwise(|seen| {
-        if seen.outputs().is_empty() {
-            Reply::calls([("shell", json!(PWD))])
-        } else {
-            Reply::text("done")
-        }
+        if seen.outputs().is_empty() { Reply::calls([("shell", json!(PWD))]) } else { Reply::text("done") }
     });
-    assert_eq!(
-        pair.ask(&[user("go")]).await.expect("an answer").calls().count(),
-        1
-    );
+    assert_eq!(pair.ask(&[user("go")]).await.expect("an answer").calls().count(), 1);
 }
 
 #[tokio::test]

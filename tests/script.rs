@@ -100,9 +100,7 @@ fn snapshot(name: &str, mistake: &Diagnostic) {
 
 async fn prompt(folder: &Folder, script: &str, run: RunView) -> Result<String, Diagnostic> {
     let loaded = folder.load(script).await?;
-    let Prompt::Hook(hook) = loaded.workflow.prompt else {
-        unreachable!("the prompt is a function")
-    };
+    let Prompt::Hook(hook) = loaded.workflow.prompt else { unreachable!("the prompt is a function") };
     loaded.script.prompt(hook, Arc::new(run)).await
 }
 
@@ -123,13 +121,8 @@ async fn the_example_is_read_unchanged() {
     assert_eq!(workflow.limits.wall.as_secs(), 600);
     assert_eq!(workflow.repair.attempts, 2);
     assert_eq!(workflow.outputs.len(), 3);
-    assert!(matches!(
-        workflow.guardrails[0],
-        Guardrail::InputSize { max: 20_000_000 }
-    ));
-    let Expect::Csv(csv) = &workflow.outputs[0].expect else {
-        panic!("a csv comes first")
-    };
+    assert!(matches!(workflow.guardrails[0], Guardrail::InputSize { max: 20_000_000 }));
+    let Expect::Csv(csv) = &workflow.outputs[0].expect else { panic!("a csv comes first") };
     assert_eq!(csv.unique, ["timestamp"]);
     assert_eq!(loaded.bundle.digest(), workflow.digest);
     assert!(loaded.bundle.files.contains_key("reference/tariff.md"));
@@ -156,9 +149,7 @@ async fn a_pinned_run_reads_only_its_bundle() {
     let loaded = folder.load(&script).await.unwrap();
     folder.write("workflows/lib/words.lua", "return { ask = 'something else' }");
     folder.write("workflows/w.lua", "error('changed')");
-    let pinned = script::load_bundle(&folder.project(), &loaded.bundle)
-        .await
-        .unwrap();
+    let pinned = script::load_bundle(&folder.project(), &loaded.bundle).await.unwrap();
     assert_eq!(pinned.workflow, loaded.workflow);
     assert_eq!(pinned.workflow.prompt, Prompt::Text("count the rows".into()));
 }
@@ -170,17 +161,11 @@ async fn a_prompt_function_sees_the_run_and_reads_files() {
         "  prompt = function(run)\n    local tariff = mill.file 'reference/tariff.md'\n    return run.input.name .. '|' .. run.input.stem .. '|' .. run.input.ext .. '|' .. run.input:json().message .. '|' .. run.attempt\n  end,",
     );
     let run = folder.run("inbox/Refund 1.JSON", "{\"message\": \"hello\"}");
-    assert_eq!(
-        prompt(&folder, &script, run).await.unwrap(),
-        "Refund 1.JSON|Refund 1|json|hello|0"
-    );
+    assert_eq!(prompt(&folder, &script, run).await.unwrap(), "Refund 1.JSON|Refund 1|json|hello|0");
     let script = "local tariff = require('tidemill').file 'reference/tariff.md'\n".to_owned()
         + &workflow("  prompt = function(run) return 'by this tariff:\\n' .. tariff:text() end,");
     let run = folder.run("a.txt", "");
-    assert_eq!(
-        prompt(&folder, &script, run).await.unwrap(),
-        "by this tariff:\n# Tariff\n"
-    );
+    assert_eq!(prompt(&folder, &script, run).await.unwrap(), "by this tariff:\n# Tariff\n");
 }
 
 #[tokio::test]
@@ -189,19 +174,12 @@ async fn expected_failures_of_reading_are_values_and_broken_rows_are_raised() {
     let script = workflow(
         "  prompt = function(run) local doc, why = run.input:json() return tostring(doc) .. ': ' .. why end,",
     );
-    let said = prompt(&folder, &script, folder.run("x.json", "{oops"))
-        .await
-        .unwrap();
+    let said = prompt(&folder, &script, folder.run("x.json", "{oops")).await.unwrap();
     assert!(said.starts_with("nil: `x.json` is not JSON"), "{said}");
     let script = workflow("  prompt = function(run) for row in run.input:csv() do end return 'x' end,");
-    let mistake = prompt(&folder, &script, folder.run("x.csv", "a,b\n1,2,3\n"))
-        .await
-        .unwrap_err();
+    let mistake = prompt(&folder, &script, folder.run("x.csv", "a,b\n1,2,3\n")).await.unwrap_err();
     assert_eq!(mistake.code(), "hook::misuse");
-    assert_eq!(
-        mistake.message(),
-        "`x.csv` cannot be read as CSV: row 1 has 3 cells and the header 2"
-    );
+    assert_eq!(mistake.message(), "`x.csv` cannot be read as CSV: row 1 has 3 cells and the header 2");
 }
 
 #[tokio::test]
@@ -209,24 +187,14 @@ async fn a_row_without_an_end_is_refused() {
     let folder = Folder::new();
     let script = workflow("  prompt = function(run) for row in run.input:csv() do end return 'x' end,");
     let open = format!("a,b\n1,\"{}", "x,y\n".repeat(300_000));
-    let mistake = prompt(&folder, &script, folder.run("x.csv", &open))
-        .await
-        .unwrap_err();
+    let mistake = prompt(&folder, &script, folder.run("x.csv", &open)).await.unwrap_err();
     assert_eq!(
         mistake.message(),
         "`x.csv` cannot be read as CSV: a row is longer than 1 MiB; is a quote not closed?"
     );
     let many = format!("a,b\n{}", "1,2\n".repeat(20_000));
-    assert_eq!(
-        prompt(&folder, &script, folder.run("x.csv", &many))
-            .await
-            .unwrap(),
-        "x"
-    );
-    assert_eq!(
-        prompt(&folder, &script, folder.run("x.csv", "")).await.unwrap(),
-        "x"
-    );
+    assert_eq!(prompt(&folder, &script, folder.run("x.csv", &many)).await.unwrap(), "x");
+    assert_eq!(prompt(&folder, &script, folder.run("x.csv", "")).await.unwrap(), "x");
 }
 
 #[tokio::test]
@@ -234,14 +202,10 @@ async fn a_failing_hook_shows_its_line_and_the_way_to_it() {
     let folder = Folder::new();
     let script = "local function inner(run) return run.input.rows.x end\n".to_owned()
         + &workflow("  prompt = function(run)\n    local text = inner(run)\n    return text\n  end,");
-    let mistake = prompt(&folder, &script, folder.run("x.csv", "a\n"))
-        .await
-        .unwrap_err();
+    let mistake = prompt(&folder, &script, folder.run("x.csv", "a\n")).await.unwrap_err();
     snapshot("hook_misuse", &mistake);
     let script = workflow("  prompt = function(run)\n    local t = nil\n    return t.field\n  end,");
-    let mistake = prompt(&folder, &script, folder.run("x.csv", "a\n"))
-        .await
-        .unwrap_err();
+    let mistake = prompt(&folder, &script, folder.run("x.csv", "a\n")).await.unwrap_err();
     snapshot("hook_failed", &mistake);
 }
 
@@ -252,28 +216,16 @@ async fn a_guardrail_function_judges_and_nonsense_is_an_error() {
         "  prompt = 'x',\n  guardrails = {\n    { on = 'tool_call', name = 'no-rm', check = function(call, run)\n      if call.arguments.command == 'rm' then return guard.deny('no %s in %s', call.tool, run.workflow) end\n      if call.arguments.command == 'odd' then return true end\n      if call.arguments.command == 'boom' then error({ code = 1 }) end\n    end },\n  },",
     );
     let loaded = folder.load(&script).await.unwrap();
-    let Guardrail::Hook { on, name, hook } = &loaded.workflow.guardrails[0] else {
-        panic!("a hook")
-    };
-    let guard = loaded
-        .script
-        .guard(*on, name, *hook, Arc::new(folder.run("a", "")));
+    let Guardrail::Hook { on, name, hook } = &loaded.workflow.guardrails[0] else { panic!("a hook") };
+    let guard = loaded.script.guard(*on, name, *hook, Arc::new(folder.run("a", "")));
     assert!(guard.watches(Stage::ToolCall) && !guard.watches(Stage::Answer));
     let ask = async |command: &str| {
         let arguments = serde_json::json!({ "command": command });
-        let subject = Subject::ToolCall {
-            tool: "shell",
-            arguments: &arguments,
-        };
+        let subject = Subject::ToolCall { tool: "shell", arguments: &arguments };
         guard.judge(&subject).await
     };
     assert_eq!(ask("ls").await.unwrap(), Verdict::Pass);
-    assert_eq!(
-        ask("rm").await.unwrap(),
-        Verdict::Deny {
-            reason: "no shell in w".into()
-        }
-    );
+    assert_eq!(ask("rm").await.unwrap(), Verdict::Deny { reason: "no shell in w".into() });
     assert_eq!(ask("odd").await.unwrap_err().code(), "hook::bad_verdict");
     let raised = ask("boom").await.unwrap_err();
     assert_eq!(raised.code(), "hook::failed");
@@ -291,9 +243,7 @@ async fn a_secret_is_no_text() {
         "prompt = tostring(token)",
         "agent = { model = 'm', instructions = token }",
     ] {
-        let mistake = folder
-            .wrong(&format!("{start}{}", workflow(&format!("  {part},"))))
-            .await;
+        let mistake = folder.wrong(&format!("{start}{}", workflow(&format!("  {part},")))).await;
         let text = render(&mistake, false);
         assert!(text.contains("secret"), "{part}: {text}");
     }
@@ -302,34 +252,16 @@ async fn a_secret_is_no_text() {
 #[tokio::test]
 async fn only_a_small_standard_library_is_there() {
     let folder = Folder::new();
-    for name in [
-        "io",
-        "debug",
-        "package",
-        "load",
-        "loadfile",
-        "dofile",
-        "print",
-        "collectgarbage",
-    ] {
+    for name in ["io", "debug", "package", "load", "loadfile", "dofile", "print", "collectgarbage"] {
         let mistake = folder.wrong(&format!("local x = {name}\nreturn x")).await;
         assert_eq!(mistake.code(), "script::misuse", "{name}");
-        assert!(
-            mistake.message().starts_with(&format!("`{name}` is not there")),
-            "{name}"
-        );
+        assert!(mistake.message().starts_with(&format!("`{name}` is not there")), "{name}");
     }
     for name in ["os.execute", "os.getenv", "os.remove", "os.exit", "string.dump"] {
         let script = format!("assert({name} == nil) return {}", "nil");
-        assert_eq!(
-            folder.wrong(&script).await.code(),
-            "script::no_workflow",
-            "{name}"
-        );
+        assert_eq!(folder.wrong(&script).await.code(), "script::no_workflow", "{name}");
     }
-    let mistake = folder
-        .wrong("setmetatable({}, { __gc = function() while true do end end })")
-        .await;
+    let mistake = folder.wrong("setmetatable({}, { __gc = function() while true do end end })").await;
     assert!(mistake.message().contains("__gc"));
 }
 
@@ -338,17 +270,11 @@ async fn modules_cannot_be_changed_or_escaped() {
     let folder = Folder::new();
     folder.write("secret.lua", "return {}");
     for name in ["../secret", "..secret", "/etc/passwd", "tidemil", "tidemill.gard"] {
-        assert_eq!(
-            folder.wrong(&format!("require '{name}'")).await.code(),
-            "script::misuse",
-            "{name}"
-        );
+        assert_eq!(folder.wrong(&format!("require '{name}'")).await.code(), "script::misuse", "{name}");
     }
     let changed = folder.wrong("require('tidemill').workflow = nil").await;
     assert_eq!(changed.message(), "`tidemill` cannot be changed");
-    let spelled = folder
-        .wrong("local mill = require 'tidemill'\nreturn mill.xyz {}")
-        .await;
+    let spelled = folder.wrong("local mill = require 'tidemill'\nreturn mill.xyz {}").await;
     assert_eq!(spelled.code(), "script::unknown_name");
     let computed = folder.wrong("return require('tidemill')['work' .. 'flo']").await;
     assert_eq!(computed.advice(), Some("did you mean `workflow`?"));
@@ -399,23 +325,10 @@ async fn an_endless_hook_ends_its_call_and_the_next_one_still_works() {
         "  prompt = function(run) if run.input.size > 0 then while true do pcall(function() while true do end end) end end return 'fine' end,",
     );
     let loaded = folder.load(&script).await.unwrap();
-    let Prompt::Hook(hook) = loaded.workflow.prompt else {
-        panic!("the prompt is a function")
-    };
-    let endless = loaded
-        .script
-        .prompt(hook, Arc::new(folder.run("a", "x")))
-        .await
-        .unwrap_err();
+    let Prompt::Hook(hook) = loaded.workflow.prompt else { panic!("the prompt is a function") };
+    let endless = loaded.script.prompt(hook, Arc::new(folder.run("a", "x"))).await.unwrap_err();
     assert_eq!(endless.code(), "hook::limit");
-    assert_eq!(
-        loaded
-            .script
-            .prompt(hook, Arc::new(folder.run("a", "")))
-            .await
-            .unwrap(),
-        "fine"
-    );
+    assert_eq!(loaded.script.prompt(hook, Arc::new(folder.run("a", ""))).await.unwrap(), "fine");
 }
 
 #[tokio::test]
@@ -425,11 +338,7 @@ async fn a_workflow_is_found_by_name() {
     folder.write("workflows/shop.lua", "return {}");
     let project = folder.project();
     assert_eq!(
-        script::find(&project, "energy-anomalies")
-            .await
-            .unwrap()
-            .workflow
-            .file,
+        script::find(&project, "energy-anomalies").await.unwrap().workflow.file,
         "workflows/energy.lua"
     );
     let unknown = script::find(&project, "energy-anomaly").await.unwrap_err();
@@ -441,29 +350,20 @@ async fn a_workflow_is_found_by_name() {
 async fn a_scripted_model_is_a_list_or_a_function() {
     let folder = Folder::new();
     folder.write("models/list.lua", "local test = require 'tidemill.test'\nreturn test.script { test.shell 'ls', { test.say 'both', test.call('read_file', { path = 'a' }) }, test.say(test.read 'reference/tariff.md') }");
-    let play = script::load_model(&folder.project(), "models/list.lua")
-        .await
-        .unwrap();
+    let play = script::load_model(&folder.project(), "models/list.lua").await.unwrap();
     let first = play.step(1, &[]).await.unwrap().unwrap();
-    assert_eq!(
-        first.calls,
-        [("shell".to_owned(), "{\"command\":\"ls\"}".to_owned())]
-    );
+    assert_eq!(first.calls, [("shell".to_owned(), "{\"command\":\"ls\"}".to_owned())]);
     let second = play.step(2, &[]).await.unwrap().unwrap();
     assert_eq!((second.text.as_str(), second.calls.len()), ("both", 1));
     assert_eq!(play.step(3, &[]).await.unwrap().unwrap().text, "# Tariff\n");
     assert_eq!(play.step(4, &[]).await.unwrap(), None);
     folder.write("models/f.lua", "local test = require 'tidemill.test'\nreturn function(turn, items) if turn == 1 then return test.say(items[1].text) end end");
-    let play = script::load_model(&folder.project(), "models/f.lua")
-        .await
-        .unwrap();
+    let play = script::load_model(&folder.project(), "models/f.lua").await.unwrap();
     let items = [tidemill::model::Item::User { text: "hello".into() }];
     assert_eq!(play.step(1, &items).await.unwrap().unwrap().text, "hello");
     assert_eq!(play.step(2, &items).await.unwrap(), None);
     folder.write("models/none.lua", "return 5");
-    let none = script::load_model(&folder.project(), "models/none.lua")
-        .await
-        .unwrap_err();
+    let none = script::load_model(&folder.project(), "models/none.lua").await.unwrap_err();
     assert_eq!(none.code(), "script::no_model");
 }
 
@@ -481,15 +381,10 @@ async fn sources_of_any_shape_are_read_or_refused() {
     assert_eq!(folder.wrong("\u{1b}Lua").await.code(), "script::syntax");
     assert_eq!(folder.wrong("").await.code(), "script::no_workflow");
     std::fs::write(folder.0.path().join("workflows/w.lua"), b"return '\xff'").unwrap();
-    let binary = script::load(&folder.project(), "workflows/w.lua")
-        .await
-        .unwrap_err();
+    let binary = script::load(&folder.project(), "workflows/w.lua").await.unwrap_err();
     assert_eq!(binary.message(), "workflows/w.lua is not UTF-8 text");
     let huge = "-".repeat(2 << 20);
-    assert_eq!(
-        folder.wrong(&huge).await.message(),
-        "workflows/w.lua is larger than 1 MiB"
-    );
+    assert_eq!(folder.wrong(&huge).await.message(), "workflows/w.lua is larger than 1 MiB");
 }
 
 /// The table of entries, the live module, the editor's stub and the docs page say the same.
@@ -502,10 +397,7 @@ async fn modules_stubs_and_docs_agree() {
         ("stdlib/types/tidemill.objects.lua".to_owned(), docs::objects()),
     ];
     for module in MODULES {
-        files.push((
-            format!("stdlib/types/{}", docs::stub_name(module)),
-            docs::stub(module),
-        ));
+        files.push((format!("stdlib/types/{}", docs::stub_name(module)), docs::stub(module)));
     }
     for (name, text) in files {
         let path = root.join(&name);
@@ -530,12 +422,7 @@ async fn modules_stubs_and_docs_agree() {
             "local names = {{}} for name in pairs(require '{}') do names[#names + 1] = name end table.sort(names) error(table.concat(names, ' '), 0)",
             module.name
         );
-        assert_eq!(
-            folder.wrong(&live).await.message(),
-            names.join(" "),
-            "{}",
-            module.name
-        );
+        assert_eq!(folder.wrong(&live).await.message(), names.join(" "), "{}", module.name);
     }
 }
 

@@ -22,11 +22,7 @@ fn new_run(id: &str, workflow: &str) -> NewRun {
         id: RunId::parse(id).unwrap(),
         workflow: workflow.to_owned(),
         trigger: "manual".to_owned(),
-        inputs: vec![InputFile {
-            path: RawPath::new("a.csv"),
-            size: 3,
-            digest: Digest::of("abc"),
-        }],
+        inputs: vec![InputFile { path: RawPath::new("a.csv"), size: 3, digest: Digest::of("abc") }],
         script: Digest::of("script"),
         model: "analyst".to_owned(),
         input: None,
@@ -43,10 +39,7 @@ fn responded(tokens: u64, cost: Option<f64>) -> What {
         turn: 1,
         text: Payload::Inline("hello".to_owned()),
         calls: Vec::new(),
-        usage: Usage {
-            input_tokens: tokens,
-            ..Usage::default()
-        },
+        usage: Usage { input_tokens: tokens, ..Usage::default() },
         cost: cost.map(Cost::from_usd),
         millis: 1,
     }
@@ -55,12 +48,7 @@ fn responded(tokens: u64, cost: Option<f64>) -> What {
 fn change(path: &str, state: InputState) -> InputChange {
     InputChange {
         path: RawPath::new(path),
-        fingerprint: Fingerprint {
-            size: 3,
-            mtime_ns: -1,
-            inode: u64::MAX,
-            device: 7,
-        },
+        fingerprint: Fingerprint { size: 3, mtime_ns: -1, inode: u64::MAX, device: 7 },
         state,
         reason: Some(format!("is {state}")),
     }
@@ -88,10 +76,7 @@ async fn events_come_back_as_they_were_appended() {
 
     let store = Store::open(folder.path()).await.unwrap();
     let events = store.events(&run, 0, 100).await.unwrap();
-    assert_eq!(
-        events.iter().map(|event| event.seq).collect::<Vec<_>>(),
-        [1, 2, 3]
-    );
+    assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(events[2], appended);
     assert!(matches!(events[0].what, What::RunQueued { .. }));
     assert_eq!(events[1].what, entered(RunState::Queued));
@@ -103,10 +88,7 @@ async fn the_row_of_a_run_is_a_fold_over_its_events() {
     let folder = state();
     let (store, run) = queued(folder.path(), "20261130-230000-aaaa").await;
     let row = store.run(&run).await.unwrap().unwrap();
-    assert_eq!(
-        (row.state, row.turns, row.cost),
-        (RunState::Queued, 0, Some(Cost::ZERO))
-    );
+    assert_eq!((row.state, row.turns, row.cost), (RunState::Queued, 0, Some(Cost::ZERO)));
     assert_eq!(row.queued_at.to_string(), "2026-11-30T23:00:00.123456Z");
 
     store.append(&run, entered(RunState::Preparing)).await.unwrap();
@@ -114,18 +96,10 @@ async fn the_row_of_a_run_is_a_fold_over_its_events() {
     store.append(&run, responded(5, Some(0.5))).await.unwrap();
     let row = store.run(&run).await.unwrap().unwrap();
     assert_eq!((row.state, row.turns), (RunState::Preparing, 2));
-    assert_eq!(
-        (row.usage.input_tokens, row.cost),
-        (15, Some(Cost::from_usd(0.75)))
-    );
+    assert_eq!((row.usage.input_tokens, row.cost), (15, Some(Cost::from_usd(0.75))));
     assert!(row.started_at.is_some() && row.ended_at.is_none());
 
-    let ended = What::RunEnded {
-        state: RunState::Succeeded,
-        report: None,
-        usage: row.usage,
-        cost: row.cost,
-    };
+    let ended = What::RunEnded { state: RunState::Succeeded, report: None, usage: row.usage, cost: row.cost };
     store.append(&run, ended).await.unwrap();
     let row = store.run(&run).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Succeeded);
@@ -156,10 +130,8 @@ async fn two_processes_never_give_one_place_twice() {
         }
         places
     };
-    let (mut ours, theirs) = tokio::join!(
-        write(first.clone(), run.clone()),
-        tokio::spawn(write(second, run.clone()))
-    );
+    let (mut ours, theirs) =
+        tokio::join!(write(first.clone(), run.clone()), tokio::spawn(write(second, run.clone())));
     ours.extend(theirs.unwrap());
     ours.sort_unstable();
     assert_eq!(ours, (3..3 + 2 * EACH as u64).collect::<Vec<_>>());
@@ -185,31 +157,17 @@ async fn a_new_store_may_be_opened_by_many_at_once() {
 async fn lists_show_the_newest_first_and_filter() {
     let folder = state();
     let store = Store::open(folder.path()).await.unwrap();
-    for (id, workflow) in [
-        ("20261130-1", "energy"),
-        ("20261130-2", "invoices"),
-        ("20261130-3", "energy"),
-    ] {
+    for (id, workflow) in [("20261130-1", "energy"), ("20261130-2", "invoices"), ("20261130-3", "energy")] {
         store.queue_run(new_run(id, workflow)).await.unwrap();
     }
     let ids = async |filter: RunFilter| -> Vec<String> {
         let rows = store.runs(&filter).await.unwrap();
         rows.iter().map(|row| row.id.to_string()).collect()
     };
-    assert_eq!(
-        ids(RunFilter::default()).await,
-        ["20261130-3", "20261130-2", "20261130-1"]
-    );
-    let energy = RunFilter {
-        workflow: Some("energy".to_owned()),
-        limit: Some(1),
-        ..RunFilter::default()
-    };
+    assert_eq!(ids(RunFilter::default()).await, ["20261130-3", "20261130-2", "20261130-1"]);
+    let energy = RunFilter { workflow: Some("energy".to_owned()), limit: Some(1), ..RunFilter::default() };
     assert_eq!(ids(energy).await, ["20261130-3"]);
-    let failed = RunFilter {
-        state: Some(RunState::Failed),
-        ..RunFilter::default()
-    };
+    let failed = RunFilter { state: Some(RunState::Failed), ..RunFilter::default() };
     assert!(ids(failed).await.is_empty());
 }
 
@@ -220,26 +178,14 @@ async fn a_run_is_found_by_the_part_of_its_id_that_is_its_own() {
     for id in ["20261130-230000-k3xq", "20261130-230000-b7zw"] {
         store.queue_run(new_run(id, "energy")).await.unwrap();
     }
-    assert_eq!(
-        store.resolve("k3xq").await.unwrap().id.as_str(),
-        "20261130-230000-k3xq"
-    );
-    assert_eq!(
-        store.resolve("20261130-230000-b").await.unwrap().id.as_str(),
-        "20261130-230000-b7zw"
-    );
+    assert_eq!(store.resolve("k3xq").await.unwrap().id.as_str(), "20261130-230000-k3xq");
+    assert_eq!(store.resolve("20261130-230000-b").await.unwrap().id.as_str(), "20261130-230000-b7zw");
     let several = store.resolve("20261130").await.unwrap_err();
     assert_eq!(several.code(), "usage::ambiguous_run");
     let unknown = store.resolve("20261130-230000-k3xx").await.unwrap_err();
     assert_eq!(unknown.code(), "usage::unknown_run");
-    assert!(
-        unknown.advice().unwrap().contains("`20261130-230000-k3xq`"),
-        "{unknown:?}"
-    );
-    assert_eq!(
-        store.resolve("%\u{1b}[31m").await.unwrap_err().code(),
-        "usage::unknown_run"
-    );
+    assert!(unknown.advice().unwrap().contains("`20261130-230000-k3xq`"), "{unknown:?}");
+    assert_eq!(store.resolve("%\u{1b}[31m").await.unwrap_err().code(), "usage::unknown_run");
 }
 
 #[tokio::test]
@@ -282,10 +228,7 @@ async fn a_file_is_kept_by_its_content() {
     let store = Store::open(folder.path()).await.unwrap();
     let file = folder.path().join("a\nb");
     fs::write(&file, "content").unwrap();
-    assert_eq!(
-        store.blobs().put_file(&file).await.unwrap(),
-        (Digest::of("content"), 7)
-    );
+    assert_eq!(store.blobs().put_file(&file).await.unwrap(), (Digest::of("content"), 7));
     fs::remove_file(&file).unwrap();
     let gone = store.blobs().put_file(&file).await.unwrap_err();
     assert!(gone.message().ends_with("a\\nb"), "{gone}");
@@ -294,27 +237,16 @@ async fn a_file_is_kept_by_its_content() {
 #[tokio::test]
 async fn a_database_that_is_none_is_left_as_it_is() {
     let folder = state();
-    damage(
-        folder.path(),
-        b"this was never a database, and it is long enough to be looked at: 0123456789",
-    );
+    damage(folder.path(), b"this was never a database, and it is long enough to be looked at: 0123456789");
     let error = Store::open(folder.path()).await.unwrap_err();
     assert_eq!(error.code(), "store::corrupt");
-    assert!(
-        fs::read(folder.path().join(Store::FILE))
-            .unwrap()
-            .starts_with(b"this was never")
-    );
+    assert!(fs::read(folder.path().join(Store::FILE)).unwrap().starts_with(b"this was never"));
 }
 
 #[tokio::test]
 async fn a_damaged_database_is_refused_and_left_as_it_is() {
     let folder = state();
-    queued(folder.path(), "20261130-230000-aaaa")
-        .await
-        .0
-        .close()
-        .await;
+    queued(folder.path(), "20261130-230000-aaaa").await.0.close().await;
     let file = folder.path().join(Store::FILE);
     let mut bytes = fs::read(&file).unwrap();
     // The page with the schema, behind the file's header.
@@ -331,11 +263,7 @@ async fn a_damaged_database_is_refused_and_left_as_it_is() {
 #[tokio::test]
 async fn a_newer_database_is_refused_and_left_as_it_is() {
     let folder = state();
-    queued(folder.path(), "20261130-230000-aaaa")
-        .await
-        .0
-        .close()
-        .await;
+    queued(folder.path(), "20261130-230000-aaaa").await.0.close().await;
     let file = folder.path().join(Store::FILE);
     let mut bytes = fs::read(&file).unwrap();
     // `user_version` in the header, see the file format of SQLite.
@@ -361,29 +289,16 @@ async fn the_ledger_keeps_every_change_with_its_reason() {
     let folder = state();
     let store = Store::open(folder.path()).await.unwrap();
     let path = RawPath::new("energy/a.csv");
-    for state in [
-        InputState::Seen,
-        InputState::Settling,
-        InputState::Settling,
-        InputState::Gone,
-    ] {
+    for state in [InputState::Seen, InputState::Settling, InputState::Settling, InputState::Gone] {
         store.record(&[change("energy/a.csv", state)]).await.unwrap();
     }
-    store
-        .record(&[change("energy/a.csv", InputState::Seen)])
-        .await
-        .unwrap();
+    store.record(&[change("energy/a.csv", InputState::Seen)]).await.unwrap();
     let history = store.history(&path).await.unwrap();
-    let states: Vec<Vec<InputState>> = history
-        .iter()
-        .map(|(_, changes)| changes.iter().map(|change| change.to).collect())
-        .collect();
+    let states: Vec<Vec<InputState>> =
+        history.iter().map(|(_, changes)| changes.iter().map(|change| change.to).collect()).collect();
     assert_eq!(
         states,
-        [
-            vec![InputState::Seen, InputState::Settling, InputState::Gone],
-            vec![InputState::Seen]
-        ]
+        [vec![InputState::Seen, InputState::Settling, InputState::Gone], vec![InputState::Seen]]
     );
     let row = &history[0].0;
     assert_eq!(row.fingerprint, change("", InputState::Gone).fingerprint);
@@ -396,28 +311,19 @@ async fn a_file_is_claimed_once_with_all_its_runs_or_not_at_all() {
     let store = Store::open(folder.path()).await.unwrap();
     let taken = store.ready(&[change("a.csv", InputState::Ready)]).await.unwrap();
     let input = taken[0].input;
-    assert_eq!(
-        taken[0].claimed_path,
-        Path::new(&format!("claimed/{input}/a.csv"))
-    );
+    assert_eq!(taken[0].claimed_path, Path::new(&format!("claimed/{input}/a.csv")));
     let claim = |runs: Vec<NewRun>| Claim {
         input,
         fingerprint: change("", InputState::Ready).fingerprint,
         digest: Digest::of("abc"),
         runs,
     };
-    let run = |id: &str, workflow: &str| NewRun {
-        input: Some(input),
-        ..new_run(id, workflow)
-    };
+    let run = |id: &str, workflow: &str| NewRun { input: Some(input), ..new_run(id, workflow) };
     // The second run breaks the rule "one per workflow": nothing of the claim stands.
     let twice = vec![run("20261130-1", "energy"), run("20261130-2", "energy")];
     assert!(store.claim(&[claim(twice)]).await.is_err());
     assert!(store.runs(&RunFilter::default()).await.unwrap().is_empty());
-    assert_eq!(
-        store.input(input).await.unwrap().unwrap().state,
-        InputState::Ready
-    );
+    assert_eq!(store.input(input).await.unwrap().unwrap().state, InputState::Ready);
 
     let runs = vec![run("20261130-1", "energy"), run("20261130-2", "other")];
     store.claim(&[claim(runs.clone())]).await.unwrap();

@@ -33,7 +33,10 @@ async fn a_good_run_publishes_its_artifacts_with_a_receipt_and_leaves_no_contain
     let played = stage.play(Some(("data.csv", b"a,b\n1,2\n3,4\n"))).await;
     assert_eq!(played.state(), RunState::Succeeded, "{:?}", played.row.report);
     let folder = played.row.published.clone().unwrap();
-    assert_eq!(std::fs::read_to_string(stage.project.path(&folder).join("a.txt")).unwrap(), "one two three four");
+    assert_eq!(
+        std::fs::read_to_string(stage.project.path(&folder).join("a.txt")).unwrap(),
+        "one two three four"
+    );
     let receipt = std::fs::read_to_string(stage.project.path(&folder).join("receipt.json")).unwrap();
     let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
     assert_eq!(receipt.pointer("/isolation/network").unwrap(), "none");
@@ -112,7 +115,8 @@ async fn an_input_guard_denies_before_anything_is_started() {
 #[tokio::test]
 async fn a_denied_command_is_told_to_the_model_which_may_go_on() {
     let fields = format!("{PROMPT}{OUTPUT} guardrails = {{ guard.commands {{ deny = {{ \"curl *\" }} }} }},");
-    let script = format!(r#"return test.script {{ test.shell "true; curl http://x", {WRITE}, test.say "done" }}"#);
+    let script =
+        format!(r#"return test.script {{ test.shell "true; curl http://x", {WRITE}, test.say "done" }}"#);
     let played = Stage::set(&fields, &script).await.play(None).await;
     assert_eq!(played.state(), RunState::Succeeded, "{:?}", played.row.report);
     assert!(played.told()[0].starts_with("Denied by guardrail `commands`"), "{:?}", played.told());
@@ -120,7 +124,8 @@ async fn a_denied_command_is_told_to_the_model_which_may_go_on() {
 
 #[tokio::test]
 async fn a_model_that_only_tries_what_is_denied_ends_denied() {
-    let guard = r#"{ on = "tool_call", name = "never", check = function() return guard.deny("no tools today") end }"#;
+    let guard =
+        r#"{ on = "tool_call", name = "never", check = function() return guard.deny("no tools today") end }"#;
     let fields = format!("{PROMPT}{OUTPUT} guardrails = {{ {guard} }},");
     let script = r#"return function() return test.shell "true" end"#;
     let played = Stage::set(&fields, script).await.play(None).await;
@@ -166,7 +171,11 @@ async fn a_model_that_misuses_its_tools_is_told_exactly_how() {
     let played = Stage::set(&fields, &script).await.play(None).await;
     assert_eq!(played.state(), RunState::Succeeded, "{:?}", played.row.report);
     let told = played.told();
-    assert!(told[0].contains("There is no tool `no_such_tool`") && told[0].contains("`read_file`"), "{}", told[0]);
+    assert!(
+        told[0].contains("There is no tool `no_such_tool`") && told[0].contains("`read_file`"),
+        "{}",
+        told[0]
+    );
     assert!(told[1].contains("do not fit"), "{}", told[1]);
     assert!(told[2].contains("leaves the workspace"), "{}", told[2]);
 }
@@ -174,7 +183,8 @@ async fn a_model_that_misuses_its_tools_is_told_exactly_how() {
 #[tokio::test]
 async fn a_container_removed_from_outside_ends_the_run_and_says_so() {
     let fields = format!("{PROMPT}{OUTPUT}");
-    let stage = Stage::set(&fields, r#"return test.script { test.shell "sleep 300", test.say "done" }"#).await;
+    let stage =
+        Stage::set(&fields, r#"return test.script { test.shell "sleep 300", test.say "done" }"#).await;
     let mut events = stage.store.follow();
     let row = stage.queue(None).await;
     let vandal = tokio::spawn(async move {
@@ -198,7 +208,8 @@ async fn a_container_removed_from_outside_ends_the_run_and_says_so() {
 #[tokio::test]
 async fn a_stop_in_the_middle_of_a_command_cancels_cleanly() {
     let fields = format!("{PROMPT}{OUTPUT}");
-    let stage = Stage::set(&fields, r#"return test.script { test.shell "sleep 300", test.say "done" }"#).await;
+    let stage =
+        Stage::set(&fields, r#"return test.script { test.shell "sleep 300", test.say "done" }"#).await;
     let mut events = stage.store.follow();
     let row = stage.queue(None).await;
     let stop = CancellationToken::new();

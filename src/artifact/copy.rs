@@ -26,10 +26,7 @@ pub(super) fn copy_checked(artifact: &Artifact, target: &Path) -> Result<()> {
     }
     Err(Diagnostic::new(
         "artifact::changed",
-        format!(
-            "`{}` changed between its check and its publication",
-            artifact.path
-        ),
+        format!("`{}` changed between its check and its publication", artifact.path),
     )
     .help("nothing was published; something else writes into the run's folder under `.tidemill/`"))
 }
@@ -37,10 +34,7 @@ pub(super) fn copy_checked(artifact: &Artifact, target: &Path) -> Result<()> {
 /// Copies an artifact to `target`, which must not exist, whatever it holds; says what that was.
 pub(super) fn copy(artifact: &Artifact, target: &Path) -> Result<(u64, Digest)> {
     let source = open_regular(&artifact.file).map_err(|error| {
-        let message = format!(
-            "the collected file of `{}` cannot be read: {error}",
-            artifact.path
-        );
+        let message = format!("the collected file of `{}` cannot be read: {error}", artifact.path);
         Diagnostic::new("artifact::unreadable", message)
             .help("something else removed or changed it in the run's folder under `.tidemill/`")
     })?;
@@ -68,15 +62,8 @@ fn pour(mut source: File, target: &Path) -> io::Result<(u64, Digest)> {
 /// Opens a regular file, never through a link and never waiting for a pipe.
 fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::other("it is not a regular file"))
-    }
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 /// Hashes a regular file.
@@ -104,11 +91,7 @@ pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn create_new(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(FILE_MODE)
-        .open(path)?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)?;
     // The process may run with a tighter umask than the outbox's readers can live with.
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(FILE_MODE))?;
     Ok(file)
@@ -120,11 +103,7 @@ pub(super) fn remove(path: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(io_error(&error, path)),
         Ok(metadata) => {
-            let removed = if metadata.is_dir() {
-                fs::remove_dir_all(path)
-            } else {
-                fs::remove_file(path)
-            };
+            let removed = if metadata.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
             removed.map_err(|error| io_error(&error, path))
         }
     }
@@ -142,14 +121,12 @@ pub(super) fn io_error(error: &io::Error, path: &Path) -> Diagnostic {
             "artifact::permission",
             "let the user that runs tidemill write there, or set another `outbox` in tidemill.toml",
         ),
-        io::ErrorKind::ReadOnlyFilesystem => (
-            "artifact::read_only",
-            "set an `outbox` in tidemill.toml on a file system that can be written",
-        ),
-        io::ErrorKind::NotFound => (
-            "artifact::missing",
-            "check that the folder exists and is not removed while a run publishes",
-        ),
+        io::ErrorKind::ReadOnlyFilesystem => {
+            ("artifact::read_only", "set an `outbox` in tidemill.toml on a file system that can be written")
+        }
+        io::ErrorKind::NotFound => {
+            ("artifact::missing", "check that the folder exists and is not removed while a run publishes")
+        }
         _ => ("artifact::io", "check the disk and the folder's permissions"),
     };
     Diagnostic::new(code, format!("cannot write `{shown}`: {error}")).help(help)

@@ -18,11 +18,7 @@ pub fn folder_name(inputs: &[InputFile], run: &RunId) -> String {
         .and_then(|input| input.path.as_path().file_stem())
         .map(|stem| harmless(stem.as_bytes()))
         .unwrap_or_default();
-    if stem.is_empty() {
-        run.to_string()
-    } else {
-        format!("{stem}-{run}")
-    }
+    if stem.is_empty() { run.to_string() } else { format!("{stem}-{run}") }
 }
 
 fn harmless(stem: &[u8]) -> String {

@@ -86,10 +86,7 @@ fn prepare(destination: &Destination) -> Result<PathBuf> {
         if part.is_empty() || part.starts_with('.') || part.contains(['/', '\0']) {
             return Err(Diagnostic::new(
                 "artifact::bad_name",
-                format!(
-                    "`{}` is no name for a folder in the outbox",
-                    printable(part.as_ref())
-                ),
+                format!("`{}` is no name for a folder in the outbox", printable(part.as_ref())),
             ));
         }
     }
@@ -113,26 +110,18 @@ fn real_folder(path: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => "does not exist",
         Err(error) => return Err(io_error(&error, path)),
     };
-    Err(
-        Diagnostic::new("artifact::outbox", format!("the outbox `{shown}` {problem}"))
-            .help("make it a real folder, or set another `outbox` in tidemill.toml"),
-    )
+    Err(Diagnostic::new("artifact::outbox", format!("the outbox `{shown}` {problem}"))
+        .help("make it a real folder, or set another `outbox` in tidemill.toml"))
 }
 
 /// Where each artifact goes in the folder: its workspace path, without `output/` when all of them are in there.
 fn layout(artifacts: &[Artifact]) -> Result<Vec<(&Artifact, &str)>> {
     const COMMON: &str = "output/";
-    let strip = artifacts
-        .iter()
-        .all(|artifact| artifact.path.as_str().starts_with(COMMON));
+    let strip = artifacts.iter().all(|artifact| artifact.path.as_str().starts_with(COMMON));
     let place = |artifact| -> (&Artifact, &str) {
         let artifact: &Artifact = artifact;
         let path = artifact.path.as_str();
-        let path = if strip {
-            path.strip_prefix(COMMON).unwrap_or(path)
-        } else {
-            path
-        };
+        let path = if strip { path.strip_prefix(COMMON).unwrap_or(path) } else { path };
         (artifact, path)
     };
     let layout: Vec<_> = artifacts.iter().map(place).collect();
@@ -203,11 +192,8 @@ fn finished(published: Published, layout: &[(&Artifact, &str)], receipt: &Receip
         return Ok(published);
     }
     let shown = printable(published.folder.as_os_str());
-    Err(Diagnostic::new(
-        "artifact::taken",
-        format!("`{shown}` exists already and holds something else"),
-    )
-    .help("move that folder away and run `tidemill retry RUN`; nothing in it was changed"))
+    Err(Diagnostic::new("artifact::taken", format!("`{shown}` exists already and holds something else"))
+        .help("move that folder away and run `tidemill retry RUN`; nothing in it was changed"))
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {
@@ -217,7 +203,5 @@ fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 fn sync_folder(path: &Path) -> Result<()> {
-    File::open(path)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|error| io_error(&error, path))
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| io_error(&error, path))
 }

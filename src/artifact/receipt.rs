@@ -149,14 +149,7 @@ impl Receipt {
         let Some((first, rest)) = events.split_first() else {
             return Err(no_start("it is empty"));
         };
-        let What::RunQueued {
-            workflow,
-            trigger,
-            inputs,
-            script,
-            model,
-        } = &first.what
-        else {
+        let What::RunQueued { workflow, trigger, inputs, script, model } = &first.what else {
             return Err(no_start("its first event is another one"));
         };
         let mut receipt = Self {
@@ -167,9 +160,7 @@ impl Receipt {
             state: RunState::Queued,
             trigger: trigger.clone(),
             inputs: inputs.iter().map(Content::of_input).collect(),
-            script: Script {
-                sha256: script.clone(),
-            },
+            script: Script { sha256: script.clone() },
             image: None,
             isolation: None,
             prompt: None,
@@ -180,12 +171,7 @@ impl Receipt {
             turns: 0,
             guardrails: Vec::new(),
             checks: Vec::new(),
-            times: Times {
-                queued: first.at,
-                started: None,
-                ended: first.at,
-                wall_ms: 0,
-            },
+            times: Times { queued: first.at, started: None, ended: first.at, wall_ms: 0 },
         };
         for event in rest {
             receipt.take(event);
@@ -216,11 +202,7 @@ impl Receipt {
                     self.times.started.get_or_insert(event.at);
                 }
             }
-            What::ImageReady {
-                reference,
-                digest,
-                substituted_base,
-            } => {
+            What::ImageReady { reference, digest, substituted_base } => {
                 self.image = Some(Image {
                     reference: reference.clone(),
                     digest: digest.clone(),
@@ -229,28 +211,21 @@ impl Receipt {
             }
             What::SandboxStarted { isolation, .. } => self.isolation = Some(isolation.clone()),
             What::PromptReady { digest, .. } => {
-                self.prompt = Some(Prompt {
-                    sha256: digest.clone(),
-                });
+                self.prompt = Some(Prompt { sha256: digest.clone() });
             }
-            What::GuardrailChecked {
-                stage,
-                guard,
-                verdict,
-            } => self.guardrails.push(Guarded::new(*stage, guard, verdict)),
+            What::GuardrailChecked { stage, guard, verdict } => {
+                self.guardrails.push(Guarded::new(*stage, guard, verdict))
+            }
             What::ModelResponded { usage, cost, .. } => {
                 self.turns += 1;
                 self.usage += *usage;
                 self.cost_usd = self.cost_usd.zip(*cost).map(|(all, one)| all + one);
             }
             What::ArtifactCollected { path, size, digest } => self.collect(path, *size, digest),
-            What::ChecksEnded { attempt, findings } => self.checks.push(Checked {
-                attempt: *attempt,
-                findings: findings.clone(),
-            }),
-            What::RunEnded {
-                state, usage, cost, ..
-            } => {
+            What::ChecksEnded { attempt, findings } => {
+                self.checks.push(Checked { attempt: *attempt, findings: findings.clone() })
+            }
+            What::RunEnded { state, usage, cost, .. } => {
                 self.state = *state;
                 self.usage = *usage;
                 self.cost_usd = *cost;
@@ -261,15 +236,8 @@ impl Receipt {
 
     /// A repair collects an artifact again: the last one counts.
     fn collect(&mut self, path: &str, size: u64, digest: &Digest) {
-        let content = Content {
-            path: path.to_owned(),
-            size,
-            sha256: digest.clone(),
-        };
-        match self
-            .artifacts
-            .binary_search_by(|known| known.path.as_str().cmp(path))
-        {
+        let content = Content { path: path.to_owned(), size, sha256: digest.clone() };
+        match self.artifacts.binary_search_by(|known| known.path.as_str().cmp(path)) {
             Ok(at) => self.artifacts[at] = content,
             Err(at) => self.artifacts.insert(at, content),
         }
@@ -278,11 +246,7 @@ impl Receipt {
 
 impl Content {
     fn of_input(input: &InputFile) -> Self {
-        Self {
-            path: input.path.encode(),
-            size: input.size,
-            sha256: input.digest.clone(),
-        }
+        Self { path: input.path.encode(), size: input.size, sha256: input.digest.clone() }
     }
 }
 
@@ -294,19 +258,11 @@ impl Guarded {
             Verdict::Ask { reason } => ("ask", Some(reason.clone())),
             Verdict::Replace { reason, .. } => ("replace", Some(reason.clone())),
         };
-        Self {
-            stage,
-            guard: guard.to_owned(),
-            verdict: word.to_owned(),
-            reason,
-        }
+        Self { stage, guard: guard.to_owned(), verdict: word.to_owned(), reason }
     }
 }
 
 fn no_start(why: &str) -> Diagnostic {
-    Diagnostic::new(
-        "artifact::no_start",
-        format!("the run's log does not begin with its start: {why}"),
-    )
-    .help("a receipt is made from the whole log of a run; check `tidemill logs RUN --json`")
+    Diagnostic::new("artifact::no_start", format!("the run's log does not begin with its start: {why}"))
+        .help("a receipt is made from the whole log of a run; check `tidemill logs RUN --json`")
 }

@@ -30,11 +30,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         }
         context.screen.line(summary(&checked));
     }
-    Ok(if checked.mistakes() == 0 {
-        Exit::Succeeded
-    } else {
-        Exit::Usage
-    })
+    Ok(if checked.mistakes() == 0 { Exit::Succeeded } else { Exit::Usage })
 }
 
 /// `3 workflows, no mistakes`, `5 mistakes in 2 files`
@@ -45,15 +41,10 @@ fn summary(checked: &Checked) -> String {
         format!("{}, no mistakes", counted(checked.workflows.len(), "workflow"))
     } else {
         let places = checked.diagnostics.iter().filter(|found| !found.is_warning());
-        let files: BTreeSet<String> = places
-            .filter_map(|found| found.report().place.map(|place| place.file))
-            .collect();
+        let files: BTreeSet<String> =
+            places.filter_map(|found| found.report().place.map(|place| place.file)).collect();
         // A mistake without a place is about a file as well.
-        format!(
-            "{} in {}",
-            counted(mistakes, "mistake"),
-            counted(files.len().max(1), "file")
-        )
+        format!("{} in {}", counted(mistakes, "mistake"), counted(files.len().max(1), "file"))
     };
     if warnings > 0 {
         text = format!("{text}, {}", counted(warnings, "warning"));
@@ -93,20 +84,13 @@ mod tests {
 
     #[test]
     fn the_summary_counts_mistakes_and_their_files() {
-        let mut checked = Checked {
-            workflows: Vec::new(),
-            diagnostics: Vec::new(),
-        };
+        let mut checked = Checked { workflows: Vec::new(), diagnostics: Vec::new() };
         assert_eq!(summary(&checked), "0 workflows, no mistakes");
-        checked
-            .diagnostics
-            .push(Diagnostic::new("script::unused_file", "odd").warning());
+        checked.diagnostics.push(Diagnostic::new("script::unused_file", "odd").warning());
         assert_eq!(summary(&checked), "0 workflows, no mistakes, 1 warning");
         for file in ["a.lua", "a.lua", "b.lua"] {
             let source = Source::new(file, "text");
-            checked
-                .diagnostics
-                .push(Diagnostic::new("script::syntax", "wrong").label(&source, 0..1, "here"));
+            checked.diagnostics.push(Diagnostic::new("script::syntax", "wrong").label(&source, 0..1, "here"));
         }
         assert_eq!(summary(&checked), "3 mistakes in 2 files, 1 warning");
     }

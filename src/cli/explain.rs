@@ -51,11 +51,7 @@ enum Now {
     /// Nothing.
     Nothing,
     /// A rule or an error keeps it from being taken; the path is that of the folder above it where that is why.
-    Left {
-        path: RawPath,
-        state: InputState,
-        reason: String,
-    },
+    Left { path: RawPath, state: InputState, reason: String },
     /// A file that would be taken.
     Waits,
 }
@@ -73,9 +69,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let Some(path) = path::in_inbox(&project, &args.path) else {
         if args.json {
-            context
-                .screen
-                .line(json!({ "path": args.path.to_string_lossy(), "inside_inbox": false }));
+            context.screen.line(json!({ "path": args.path.to_string_lossy(), "inside_inbox": false }));
         } else {
             context.screen.line(text::outside(&project, &args.path));
         }
@@ -94,35 +88,21 @@ async fn gather(project: &Project, path: RawPath) -> Result<Explanation> {
     let checked = script::check(project, &[]).await;
     let globs = checked.workflows.iter().flat_map(|workflow| {
         let name = workflow.name.as_str();
-        workflow
-            .triggers
-            .iter()
-            .map(move |drop| (name, drop.glob.as_str()))
+        workflow.triggers.iter().map(move |drop| (name, drop.glob.as_str()))
     });
     let routes = Routes::new(globs)?;
     let inbox = project.inbox();
     let now = look_at(&inbox, &path).map_or(Now::Nothing, |found| match judge(&found, &routes) {
-        Some((state, reason)) => Now::Left {
-            path: found.path,
-            state,
-            reason: reason.unwrap_or_default(),
-        },
+        Some((state, reason)) => Now::Left { path: found.path, state, reason: reason.unwrap_or_default() },
         None => Now::Waits,
     });
     let owned = |found: Vec<crate::trigger::drop_folder::routes::Match<'_>>| {
-        found
-            .into_iter()
-            .map(|route| (route.workflow.to_owned(), route.glob.to_owned()))
-            .collect()
+        found.into_iter().map(|route| (route.workflow.to_owned(), route.glob.to_owned())).collect()
     };
     Ok(Explanation {
         matches: owned(routes.matching(&path)),
         misses: owned(routes.missing(&path)),
-        broken_scripts: checked
-            .diagnostics
-            .iter()
-            .filter(|found| !found.is_warning())
-            .count(),
+        broken_scripts: checked.diagnostics.iter().filter(|found| !found.is_warning()).count(),
         inbox_present: root(&inbox) != Root::Absent,
         watched: Daemon::watches(project),
         history: history(project, &path).await?,
@@ -148,10 +128,7 @@ async fn history(project: &Project, path: &RawPath) -> Result<Vec<Past>> {
 
 fn as_json(explanation: &Explanation) -> Value {
     let pairs = |pairs: &[(String, String)]| -> Vec<Value> {
-        pairs
-            .iter()
-            .map(|(workflow, glob)| json!({ "workflow": workflow, "glob": glob }))
-            .collect()
+        pairs.iter().map(|(workflow, glob)| json!({ "workflow": workflow, "glob": glob })).collect()
     };
     let now = match &explanation.now {
         Now::Nothing => json!({ "state": "absent" }),
@@ -186,11 +163,7 @@ fn past_as_json(past: &Past) -> Value {
         .iter()
         .map(|run| json!({ "run": run.id.as_str(), "workflow": run.workflow, "state": run.state.as_str() }))
         .collect();
-    let final_path = past
-        .row
-        .final_path
-        .clone()
-        .map(|path| RawPath::new(path).encode());
+    let final_path = past.row.final_path.clone().map(|path| RawPath::new(path).encode());
     json!({
         "input": past.row.id,
         "size": past.row.fingerprint.size,

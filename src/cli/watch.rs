@@ -55,11 +55,7 @@ pub async fn watch(
     let screen = context.screen;
     for route in &routes {
         for glob in &route.globs {
-            screen.talk(format!(
-                "{} <- {}/{glob}",
-                route.workflow,
-                project.config.folders.inbox.display()
-            ));
+            screen.talk(format!("{} <- {}/{glob}", route.workflow, project.config.folders.inbox.display()));
         }
     }
     if routes.iter().all(|route| route.globs.is_empty()) {
@@ -111,10 +107,7 @@ async fn listen(stop: Stop) {
 pub(super) fn say(screen: Screen, notice: &Notice) {
     match notice {
         Notice::InboxAbsent(inbox) => {
-            screen.talk(format!(
-                "{} is not there; waiting for it",
-                printable(inbox.as_os_str())
-            ));
+            screen.talk(format!("{} is not there; waiting for it", printable(inbox.as_os_str())));
         }
         Notice::InboxBack(inbox) => screen.talk(format!("{} is there", printable(inbox.as_os_str()))),
         Notice::Left { path, state, reason } => {
@@ -126,14 +119,8 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             }
         }
         Notice::PutAway { path, state, to } => {
-            let to = to
-                .as_ref()
-                .map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
-            let reason = if *state == InputState::Done {
-                ""
-            } else {
-                " (the reason is beside it)"
-            };
+            let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
+            let reason = if *state == InputState::Done { "" } else { " (the reason is beside it)" };
             screen.talk(format!("{}: {state}, put into {to}{reason}", path.display()));
         }
         Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and starts over")),
@@ -151,9 +138,6 @@ fn finishing(runs: usize) -> String {
 }
 
 fn warning(report: &Report) -> String {
-    let help = report
-        .help
-        .as_ref()
-        .map_or_else(String::new, |help| format!(" ({help})"));
+    let help = report.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
     format!("{}: {}{help}", report.code, report.message)
 }

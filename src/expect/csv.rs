@@ -55,18 +55,13 @@ fn table(expect: &Csv, artifact: &Artifact, report: &mut Report<'_>) {
     };
     let mut lines = Lines::new(counted);
     // Rows of another length are reported, not refused: one of them must not hide what is wrong with the rest.
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(file);
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file);
     let mut record = ByteRecord::new();
     match reader.read_byte_record(&mut record) {
         Ok(true) => {}
         Ok(false) => {
             report.add("csv.empty", "the table is empty", |finding| {
-                finding
-                    .expected("a header row")
-                    .found(format!("{} bytes without a row", artifact.size))
+                finding.expected("a header row").found(format!("{} bytes without a row", artifact.size))
             });
             return;
         }
@@ -101,24 +96,16 @@ fn count(expect: &Csv, rows: u64, report: &mut Report<'_>) {
     let found = format!("{rows} {}", if rows == 1 { "row" } else { "rows" });
     if let Some(least) = expect.min_rows.filter(|least| rows < *least) {
         report.add("csv.rows", "the table has too few rows", |finding| {
-            finding
-                .expected(format!("at least {least}, the header not counted"))
-                .found(&found)
+            finding.expected(format!("at least {least}, the header not counted")).found(&found)
         });
     }
     if let Some(most) = expect.max_rows.filter(|most| rows > *most) {
         report.add("csv.rows", "the table has too many rows", |finding| {
-            finding
-                .expected(format!("at most {most}, the header not counted"))
-                .found(&found)
+            finding.expected(format!("at most {most}, the header not counted")).found(&found)
         });
     }
 }
 
 fn unreadable(error: &csv::Error, report: &mut Report<'_>) {
-    report.add(
-        "output.unreadable",
-        format!("the file cannot be read: {error}"),
-        |finding| finding,
-    );
+    report.add("output.unreadable", format!("the file cannot be read: {error}"), |finding| finding);
 }

@@ -49,23 +49,17 @@ fn content(expect: &Image, bytes: &[u8], report: &mut Report<'_>) {
         Ok(picture) => {
             if let Some(colour) = only_colour(&picture.into_rgba8()) {
                 report.add("image.blank", "the picture is blank", |finding| {
-                    finding
-                        .expected("something to see")
-                        .found(format!("one colour all over, {colour}"))
+                    finding.expected("something to see").found(format!("one colour all over, {colour}"))
                 });
             }
         }
         Err(image::ImageError::Limits(_)) => {
-            report.add(
-                "image.size",
-                "the picture is too large to be checked",
-                |finding| {
-                    finding.expected(format!(
-                        "at most {LONGEST_SIDE} pixels on a side, {} MB decoded",
-                        DECODED >> 20
-                    ))
-                },
-            );
+            report.add("image.size", "the picture is too large to be checked", |finding| {
+                finding.expected(format!(
+                    "at most {LONGEST_SIDE} pixels on a side, {} MB decoded",
+                    DECODED >> 20
+                ))
+            });
         }
         Err(error) => broken(&error.to_string(), report),
     }
@@ -73,24 +67,18 @@ fn content(expect: &Image, bytes: &[u8], report: &mut Report<'_>) {
 
 /// The format that the first bytes show; adds when it is none or another one than wanted.
 fn format(expect: &Image, bytes: &[u8], report: &mut Report<'_>) -> Option<ImageFormat> {
-    let known = image::guess_format(bytes)
-        .ok()
-        .filter(ImageFormat::reading_enabled);
+    let known = image::guess_format(bytes).ok().filter(ImageFormat::reading_enabled);
     let found = known.map(name);
     let wanted = expect.format.as_deref().map(|format| match format {
         "jpg" => "jpeg",
         other => other,
     });
     if known.is_none() || wanted.is_some_and(|wanted| found.as_deref() != Some(wanted)) {
-        report.add(
-            "image.format",
-            "the file is not a picture of the wanted format",
-            |finding| {
-                finding
-                    .expected(wanted.unwrap_or("png, jpeg, gif, webp or bmp"))
-                    .found(found.unwrap_or_else(|| kind(bytes)))
-            },
-        );
+        report.add("image.format", "the file is not a picture of the wanted format", |finding| {
+            finding
+                .expected(wanted.unwrap_or("png, jpeg, gif, webp or bmp"))
+                .found(found.unwrap_or_else(|| kind(bytes)))
+        });
     }
     known
 }
@@ -100,26 +88,18 @@ fn name(format: ImageFormat) -> String {
 }
 
 fn broken(error: &str, report: &mut Report<'_>) {
-    report.add(
-        "image.decode",
-        format!("the picture cannot be decoded: {error}"),
-        |finding| finding,
-    );
+    report.add("image.decode", format!("the picture cannot be decoded: {error}"), |finding| finding);
 }
 
 fn side(name: &str, pixels: u32, least: Option<u32>, most: Option<u32>, report: &mut Report<'_>) {
     if let Some(least) = least.filter(|least| pixels < *least) {
         report.add("image.size", format!("the {name} is too small"), |finding| {
-            finding
-                .expected(format!("at least {least} pixels"))
-                .found(format!("{pixels} pixels"))
+            finding.expected(format!("at least {least} pixels")).found(format!("{pixels} pixels"))
         });
     }
     if let Some(most) = most.filter(|most| pixels > *most) {
         report.add("image.size", format!("the {name} is too large"), |finding| {
-            finding
-                .expected(format!("at most {most} pixels"))
-                .found(format!("{pixels} pixels"))
+            finding.expected(format!("at most {most} pixels")).found(format!("{pixels} pixels"))
         });
     }
 }
@@ -138,11 +118,9 @@ fn only_colour(picture: &RgbaImage) -> Option<String> {
         }
     }
     let alike = (0..4).all(|channel| most[channel].saturating_sub(least[channel]) <= INVISIBLE);
-    alike.then(|| {
-        if most[3] == 0 {
-            "transparent".to_owned()
-        } else {
-            format!("#{}", hex::encode(&least[..3]))
-        }
-    })
+    alike.then(
+        || {
+            if most[3] == 0 { "transparent".to_owned() } else { format!("#{}", hex::encode(&least[..3])) }
+        },
+    )
 }

@@ -30,19 +30,13 @@ fn parse(bytes: &[u8], report: &mut Report<'_>) -> Option<Value> {
         Err(error) => error,
     };
     let whole = error.to_string();
-    let what = whole
-        .rsplit_once(" at line ")
-        .map_or(whole.as_str(), |(what, _)| what);
-    report.add(
-        "json.syntax",
-        format!("the file is not JSON: {what}"),
-        |finding| {
-            finding
-                .place(format!("line {}, column {}", error.line(), error.column()))
-                .expected("a JSON document")
-                .found(excerpt(bytes, error.line(), error.column()))
-        },
-    );
+    let what = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(what, _)| what);
+    report.add("json.syntax", format!("the file is not JSON: {what}"), |finding| {
+        finding
+            .place(format!("line {}, column {}", error.line(), error.column()))
+            .expected("a JSON document")
+            .found(excerpt(bytes, error.line(), error.column()))
+    });
     None
 }
 
@@ -57,9 +51,7 @@ fn excerpt(bytes: &[u8], line: usize, column: usize) -> String {
     let end = (start + EXCERPT).min(line.len());
     let text = String::from_utf8_lossy(&line[start..end]);
     let text = text.trim();
-    let hint = ["NaN", "Infinity", "None", "True", "False"]
-        .into_iter()
-        .find(|word| text.contains(word));
+    let hint = ["NaN", "Infinity", "None", "True", "False"].into_iter().find(|word| text.contains(word));
     match hint {
         Some(word) => format!("`{text}`; `{word}` is not JSON"),
         None if text.is_empty() => "the end of the text".to_owned(),
@@ -72,25 +64,19 @@ fn validate(schema: &Value, document: &Value, report: &mut Report<'_>) {
     let validator = match jsonschema::options().offline().build(schema) {
         Ok(validator) => validator,
         Err(error) => {
-            report.add(
-                "json.schema",
-                format!("the workflow's schema cannot be used: {error}"),
-                |finding| finding,
-            );
+            report.add("json.schema", format!("the workflow's schema cannot be used: {error}"), |finding| {
+                finding
+            });
             return;
         }
     };
     for error in validator.iter_errors(document) {
         let place = error.instance_path().as_str().to_owned();
-        report.add(
-            "json.schema",
-            error.masked_with("the value").to_string(),
-            |finding| {
-                finding
-                    .place(if place.is_empty() { "/".to_owned() } else { place })
-                    .expected(format!("`{}` of the schema", error.schema_path()))
-                    .found(error.instance().to_string())
-            },
-        );
+        report.add("json.schema", error.masked_with("the value").to_string(), |finding| {
+            finding
+                .place(if place.is_empty() { "/".to_owned() } else { place })
+                .expected(format!("`{}` of the schema", error.schema_path()))
+                .found(error.instance().to_string())
+        });
     }
 }

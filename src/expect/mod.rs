@@ -44,10 +44,7 @@ pub fn check_all(
     collected: &[Artifact],
     refused: &[(WorkspacePath, String)],
 ) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = refused
-        .iter()
-        .map(|(path, reason)| refusal(path, reason))
-        .collect();
+    let mut findings: Vec<Finding> = refused.iter().map(|(path, reason)| refusal(path, reason)).collect();
     for output in outputs {
         let path = output.path.as_str();
         if refused.iter().any(|(refused, _)| *refused == output.path) {
@@ -68,10 +65,7 @@ pub fn check_all(
 }
 
 fn refusal(path: &WorkspacePath, reason: &str) -> Finding {
-    Finding::new(
-        "output.refused",
-        format!("the file was not taken out of the sandbox: {reason}"),
-    )
-    .path(path.as_str())
-    .expected("a regular file")
+    Finding::new("output.refused", format!("the file was not taken out of the sandbox: {reason}"))
+        .path(path.as_str())
+        .expected("a regular file")
 }

@@ -18,11 +18,7 @@ pub(super) fn open(artifact: &Artifact, report: &mut Report<'_>) -> Option<File>
 
 /// Adds that an artifact cannot be read.
 pub(super) fn unreadable(error: &io::Error, report: &mut Report<'_>) {
-    report.add(
-        "output.unreadable",
-        format!("the file cannot be read: {error}"),
-        |finding| finding,
-    );
+    report.add("output.unreadable", format!("the file cannot be read: {error}"), |finding| finding);
 }
 
 /// The whole content, or adds why there is none. `most` bytes at most.
@@ -34,15 +30,9 @@ pub(super) fn whole(artifact: &Artifact, most: u64, report: &mut Report<'_>) -> 
         return None;
     }
     if bytes.len() as u64 > most {
-        report.add(
-            "output.too_large",
-            "the file is too large to be checked",
-            |finding| {
-                finding
-                    .expected(format!("at most {}", show_size(most)))
-                    .found(show_size(artifact.size))
-            },
-        );
+        report.add("output.too_large", "the file is too large to be checked", |finding| {
+            finding.expected(format!("at most {}", show_size(most))).found(show_size(artifact.size))
+        });
         return None;
     }
     Some(bytes)
@@ -72,9 +62,7 @@ pub(super) fn kind(head: &[u8]) -> String {
     } else if head.contains(&0) {
         "binary data of no known kind"
     } else if std::str::from_utf8(head).is_ok_and(|text| !text.contains(char::is_control))
-        || head
-            .iter()
-            .all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
+        || head.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
     {
         "text"
     } else {

@@ -20,11 +20,7 @@ pub(super) struct Report<'a> {
 impl<'a> Report<'a> {
     /// Nothing found yet.
     pub fn new(artifact: &'a Artifact) -> Self {
-        Self {
-            path: artifact.path.as_str(),
-            findings: Vec::new(),
-            kinds: BTreeMap::new(),
-        }
+        Self { path: artifact.path.as_str(), findings: Vec::new(), kinds: BTreeMap::new() }
     }
 
     /// Adds a finding of `check`; `finding` fills in the rest and is called only when it is written out.
@@ -37,8 +33,7 @@ impl<'a> Report<'a> {
         let count = self.kinds.entry(check).or_default();
         *count += 1;
         if *count <= WRITTEN_OUT as u64 {
-            self.findings
-                .push(finding(Finding::new(check, message).path(self.path)));
+            self.findings.push(finding(Finding::new(check, message).path(self.path)));
         }
     }
 
@@ -47,8 +42,7 @@ impl<'a> Report<'a> {
         for (check, count) in self.kinds {
             let more = count.saturating_sub(WRITTEN_OUT as u64);
             if more > 0 {
-                self.findings
-                    .push(Finding::new(check, format!("and {more} more like this")).path(self.path));
+                self.findings.push(Finding::new(check, format!("and {more} more like this")).path(self.path));
             }
         }
         self.findings

@@ -22,9 +22,7 @@ pub(super) fn check(expect: &Text, artifact: &Artifact) -> Vec<Finding> {
 
 fn content(expect: &Text, bytes: &[u8], report: &mut Report<'_>) {
     if bytes.is_empty() {
-        report.add("text.empty", "the file is empty", |finding| {
-            finding.expected("text").found("0 bytes")
-        });
+        report.add("text.empty", "the file is empty", |finding| finding.expected("text").found("0 bytes"));
     }
     let Some(text) = decode(bytes, report) else {
         return;
@@ -60,10 +58,11 @@ fn decode<'t>(bytes: &'t [u8], report: &mut Report<'_>) -> Option<&'t str> {
             let line = valid.split(|byte| *byte == b'\n').count();
             report.add("text.encoding", "the file is not text in UTF-8", |finding| {
                 let byte = rest.first().map(|byte| format!("byte 0x{byte:02x}"));
-                finding
-                    .place(format!("line {line}"))
-                    .expected("text in UTF-8")
-                    .found(format!("{} in {}", byte.unwrap_or_default(), kind(bytes)))
+                finding.place(format!("line {line}")).expected("text in UTF-8").found(format!(
+                    "{} in {}",
+                    byte.unwrap_or_default(),
+                    kind(bytes)
+                ))
             });
             None
         }
@@ -120,16 +119,12 @@ fn words(expect: &Text, text: &str, report: &mut Report<'_>) {
     let count = text.split_whitespace().count() as u64;
     if let Some(least) = expect.min_words.filter(|least| count < *least) {
         report.add("text.words", "the text is too short", |finding| {
-            finding
-                .expected(format!("at least {least} words"))
-                .found(format!("{count} words"))
+            finding.expected(format!("at least {least} words")).found(format!("{count} words"))
         });
     }
     if let Some(most) = expect.max_words.filter(|most| count > *most) {
         report.add("text.words", "the text is too long", |finding| {
-            finding
-                .expected(format!("at most {most} words"))
-                .found(format!("{count} words"))
+            finding.expected(format!("at most {most} words")).found(format!("{count} words"))
         });
     }
 }

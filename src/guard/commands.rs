@@ -52,10 +52,7 @@ impl Commands {
         rules.deny = rules.parse(deny);
         rules.ask = rules.parse(ask);
         rules.allow = rules.parse(allow);
-        Self {
-            rules: Arc::new(rules),
-            parser: Arc::new(Semaphore::new(1)),
-        }
+        Self { rules: Arc::new(rules), parser: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -152,11 +149,7 @@ impl Rules {
                 return deny(format!(
                     "no rule allows `{}`; allowed are: {}",
                     brief(command),
-                    self.allow
-                        .iter()
-                        .map(|rule| rule.text.as_str())
-                        .collect::<Vec<_>>()
-                        .join(", ")
+                    self.allow.iter().map(|rule| rule.text.as_str()).collect::<Vec<_>>().join(", ")
                 ));
             }
         }

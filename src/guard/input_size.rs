@@ -54,11 +54,7 @@ mod tests {
     use std::path::Path;
 
     async fn judge(size: u64) -> Verdict {
-        let subject = Subject::Input {
-            name: "x.csv",
-            size,
-            file: Path::new("/nowhere"),
-        };
+        let subject = Subject::Input { name: "x.csv", size, file: Path::new("/nowhere") };
         InputSize::new(1000).judge(&subject).await.unwrap()
     }
 

@@ -47,10 +47,7 @@ impl Pipeline {
 
     /// A pipeline that asks `guards` in this order.
     pub fn new(guards: Vec<Box<dyn Guard>>) -> Self {
-        Self {
-            guards,
-            patience: Self::GUARD_TIMEOUT,
-        }
+        Self { guards, patience: Self::GUARD_TIMEOUT }
     }
 
     /// Asks every guard that watches the subject's stage, in order.
@@ -74,15 +71,9 @@ impl Pipeline {
                 }
             };
             let guard = guard.name().to_owned();
-            return Judgement {
-                verdicts,
-                outcome: Outcome::Denied { guard, reason },
-            };
+            return Judgement { verdicts, outcome: Outcome::Denied { guard, reason } };
         }
-        Judgement {
-            verdicts,
-            outcome: current.text.map_or(Outcome::Pass, Outcome::Replaced),
-        }
+        Judgement { verdicts, outcome: current.text.map_or(Outcome::Pass, Outcome::Replaced) }
     }
 
     /// One guard's verdict; whatever is not a verdict is a denial.
@@ -189,10 +180,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_guard_that_never_answers_denies() {
-        let pipeline = Pipeline {
-            guards: vec![Box::new(Hanging)],
-            patience: Duration::ZERO,
-        };
+        let pipeline = Pipeline { guards: vec![Box::new(Hanging)], patience: Duration::ZERO };
         let judgement = pipeline.judge(Subject::Prompt { text: "x" }).await;
         let Outcome::Denied { guard, reason } = judgement.outcome else {
             panic!("a guard without a verdict passed");

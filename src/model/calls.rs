@@ -29,11 +29,7 @@ pub(super) fn make_ids_unique(answer: &mut [Item], request: &Request<'_>) {
 /// Arguments as they are sent back: some servers parse them and fail on broken JSON, so that is wrapped.
 pub(super) fn sendable(arguments: &str) -> String {
     let is_object = serde_json::from_str::<Value>(arguments).is_ok_and(|value| value.is_object());
-    if is_object {
-        arguments.to_owned()
-    } else {
-        json!({ "invalid_json": arguments }).to_string()
-    }
+    if is_object { arguments.to_owned() } else { json!({ "invalid_json": arguments }).to_string() }
 }
 
 /// A tool's name as it is sent back: OpenAI refuses the whole conversation for a name with other characters, and a
@@ -42,16 +38,9 @@ pub(super) fn sendable_name(tool: &str) -> String {
     /// As long as OpenAI allows.
     const LONGEST: usize = 64;
     let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-    let name: String = tool
-        .chars()
-        .take(LONGEST)
-        .map(|character| if fits(character) { character } else { '_' })
-        .collect();
-    if name.is_empty() {
-        "unnamed".to_owned()
-    } else {
-        name
-    }
+    let name: String =
+        tool.chars().take(LONGEST).map(|character| if fits(character) { character } else { '_' }).collect();
+    if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
 /// Arguments as text, for servers that send them as an object.
@@ -79,19 +68,10 @@ mod tests {
     #[test]
     fn ids_are_unique_in_the_whole_conversation() {
         let call = |id: &str| {
-            Item::Call(ToolCall {
-                id: id.to_owned(),
-                tool: "shell".to_owned(),
-                arguments: "{}".to_owned(),
-            })
+            Item::Call(ToolCall { id: id.to_owned(), tool: "shell".to_owned(), arguments: "{}".to_owned() })
         };
         let before = [call("call_0")];
-        let request = Request {
-            instructions: "",
-            items: &before,
-            tools: &[],
-            max_output_tokens: None,
-        };
+        let request = Request { instructions: "", items: &before, tools: &[], max_output_tokens: None };
         let mut answer = [call(""), call("call_0"), call("call_1"), call("call_1")];
         make_ids_unique(&mut answer, &request);
         let ids: HashSet<_> = before

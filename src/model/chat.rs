@@ -26,19 +26,14 @@ pub struct Chat {
 impl Chat {
     /// The model that `settings` say. Nothing is sent yet.
     pub fn new(settings: Settings) -> Result<Self> {
-        Ok(Self {
-            server: Server::new(settings)?,
-        })
+        Ok(Self { server: Server::new(settings)? })
     }
 
     fn body(&self, request: &Request<'_>) -> CreateChatCompletionRequest {
         let limit = self.server.limit(request.max_output_tokens);
         // OpenAI's newer models know only the one name, most other servers only the other.
-        let (max_completion_tokens, max_tokens) = if self.server.is_openai() {
-            (limit, None)
-        } else {
-            (None, limit)
-        };
+        let (max_completion_tokens, max_tokens) =
+            if self.server.is_openai() { (limit, None) } else { (None, limit) };
         let tools: Vec<_> = request.tools.iter().map(|spec| self.tool(spec)).collect();
         #[expect(deprecated, reason = "`max_tokens` is what most compatible servers know")]
         CreateChatCompletionRequest {
@@ -121,15 +116,15 @@ fn messages(request: &Request<'_>) -> Vec<ChatCompletionRequestMessage> {
     for item in request.items {
         match item {
             Item::Assistant { text } => turn.texts.push(text),
-            Item::Call(call) => turn.calls.push(ChatCompletionMessageToolCalls::Function(
-                ChatCompletionMessageToolCall {
+            Item::Call(call) => {
+                turn.calls.push(ChatCompletionMessageToolCalls::Function(ChatCompletionMessageToolCall {
                     id: call.id.clone(),
                     function: FunctionCall {
                         name: sendable_name(&call.tool),
                         arguments: sendable(&call.arguments),
                     },
-                },
-            )),
+                }))
+            }
             Item::User { text } => {
                 turn.end(&mut messages);
                 messages.push(ChatCompletionRequestUserMessage::from(text.as_str()).into());

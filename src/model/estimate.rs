@@ -28,10 +28,7 @@ pub fn estimate_tokens(request: &Request<'_>) -> u64 {
 
 /// The tokens `bytes` of text are, rounded up.
 fn tokens(bytes: usize) -> u64 {
-    u64::try_from(bytes)
-        .unwrap_or(u64::MAX)
-        .saturating_mul(10)
-        .div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
+    u64::try_from(bytes).unwrap_or(u64::MAX).saturating_mul(10).div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
 }
 
 #[cfg(test)]
@@ -40,12 +37,7 @@ mod tests {
 
     #[test]
     fn more_text_is_more_tokens_and_nothing_is_still_something() {
-        let mut request = Request {
-            instructions: "",
-            items: &[],
-            tools: &[],
-            max_output_tokens: None,
-        };
+        let mut request = Request { instructions: "", items: &[], tools: &[], max_output_tokens: None };
         let nothing = estimate_tokens(&request);
         assert!(nothing > 0);
         let text = "a".repeat(3_500);

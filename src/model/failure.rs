@@ -44,10 +44,7 @@ impl Words {
         let value = parsed.map(|value| value.get(0).cloned().unwrap_or(value));
         match value {
             Some(value) => Self::find(&value).unwrap_or_else(|| Self::of(&message(&value), &value)),
-            None => Self {
-                message: body.trim().to_owned(),
-                ..Self::default()
-            },
+            None => Self { message: body.trim().to_owned(), ..Self::default() },
         }
     }
 
@@ -67,9 +64,7 @@ impl Words {
 }
 
 fn message(error: &Value) -> String {
-    let text = ["message", "detail", "error"]
-        .iter()
-        .find_map(|name| error[*name].as_str());
+    let text = ["message", "detail", "error"].iter().find_map(|name| error[*name].as_str());
     text.map_or_else(|| error.to_string(), ToOwned::to_owned)
 }
 
@@ -101,11 +96,7 @@ fn classify(server: &Server, status: Option<u16>, asked: Option<Duration>, words
     let text = format!("model `{}` {}{status}{said}", server.name(), kind.what);
     ModelError {
         diagnostic: Diagnostic::new(kind.code, text).help(kind.help),
-        retry: if kind.retry {
-            Retry::After { asked }
-        } else {
-            Retry::Never
-        },
+        retry: if kind.retry { Retry::After { asked } } else { Retry::Never },
     }
 }
 
@@ -113,66 +104,32 @@ fn kind(server: &Server, status: Option<u16>, words: &Words) -> Kind {
     let message = words.message.to_lowercase();
     let says = |parts: &[&str]| parts.iter().any(|part| words.kind.contains(part));
     let mentions = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
-    let never = |code, what, help: String| Kind {
-        code,
-        what,
-        retry: false,
-        help,
-    };
-    let later = |code, what, help: &str| Kind {
-        code,
-        what,
-        retry: true,
-        help: help.to_owned(),
-    };
+    let never = |code, what, help: String| Kind { code, what, retry: false, help };
+    let later = |code, what, help: &str| Kind { code, what, retry: true, help: help.to_owned() };
     if says(&["context_length", "exceed_context", "context_window"])
         || (matches!(status, Some(400 | 413 | 422) | None)
-            && mentions(&[
-                "context length",
-                "context size",
-                "context window",
-                "maximum context",
-            ]))
+            && mentions(&["context length", "context size", "context window", "maximum context"]))
     {
         let help =
             "make the prompt, the files or the outputs smaller, or let the server use a larger context";
-        return never(
-            "model::context_overflow",
-            "was sent more than fits its context",
-            help.to_owned(),
-        );
+        return never("model::context_overflow", "was sent more than fits its context", help.to_owned());
     }
     if says(&["insufficient_quota", "billing"]) {
         let help = "this does not pass by waiting: look at the account's plan and billing".to_owned();
         return never("model::quota", "has no quota left", help);
     }
     if status == Some(401) || says(&["invalid_api_key", "authentication"]) {
-        return never(
-            "model::unauthorized",
-            "does not accept the key",
-            server.key_help(),
-        );
+        return never("model::unauthorized", "does not accept the key", server.key_help());
     }
     if status == Some(403) || says(&["permission"]) {
-        let help = format!(
-            "the key is known but not allowed to do this; {}",
-            server.key_help()
-        );
+        let help = format!("the key is known but not allowed to do this; {}", server.key_help());
         return never("model::forbidden", "does not allow this", help);
     }
     if says(&["model_not_found"]) || (status == Some(404) && mentions(&["model"])) {
-        return never(
-            "model::unknown_model",
-            "is not known to the server",
-            server.model_help(),
-        );
+        return never("model::unknown_model", "is not known to the server", server.model_help());
     }
     if let Some(300..400 | 404 | 405) = status {
-        return never(
-            "model::wrong_url",
-            "has nothing at this address",
-            server.url_help(),
-        );
+        return never("model::wrong_url", "has nothing at this address", server.url_help());
     }
     if status == Some(429) || says(&["rate_limit"]) {
         let help = "it is tried again after a while; fewer runs at once (`[watch] concurrency`) avoid it";

@@ -41,9 +41,7 @@ impl Frames {
         }
         if self.line.len() + self.message.len() > MAX_MESSAGE {
             let start = self.line.len().min(200);
-            frames.push(Frame::Nonsense(
-                String::from_utf8_lossy(&self.line[..start]).into_owned(),
-            ));
+            frames.push(Frame::Nonsense(String::from_utf8_lossy(&self.line[..start]).into_owned()));
             *self = Self::default();
         }
         frames
@@ -108,9 +106,7 @@ fn complete(text: &str) -> Option<Value> {
 
 /// A comment or a field of server-sent events that says nothing we need; the type stands in the message as well.
 fn is_field(line: &str) -> bool {
-    [":", "event:", "id:", "retry:"]
-        .iter()
-        .any(|field| line.starts_with(field))
+    [":", "event:", "id:", "retry:"].iter().any(|field| line.starts_with(field))
 }
 
 #[cfg(test)]
@@ -131,14 +127,7 @@ mod tests {
         let text =
             ": hello\r\nevent: x\r\ndata: {\"a\":\"é🌊\"}\r\n\r\ndata: {\"b\":\ndata: 2}\n\ndata: [DONE]\n\n";
         let whole = read(&[text.as_bytes()]);
-        assert_eq!(
-            whole,
-            [
-                Frame::Json(json!({"a": "é🌊"})),
-                Frame::Json(json!({"b": 2})),
-                Frame::Done
-            ]
-        );
+        assert_eq!(whole, [Frame::Json(json!({"a": "é🌊"})), Frame::Json(json!({"b": 2})), Frame::Done]);
         for at in 0..text.len() {
             let (left, right) = text.as_bytes().split_at(at);
             assert_eq!(read(&[left, right]), whole, "cut at {at}");
@@ -151,10 +140,7 @@ mod tests {
             read(&[b"{\"a\":1}\n{\"a\":2}\n"]),
             [Frame::Json(json!({"a": 1})), Frame::Json(json!({"a": 2}))]
         );
-        assert_eq!(
-            read(&[b"{\n  \"a\": {\n    \"b\": 1\n  }\n\n}"]),
-            [Frame::Json(json!({"a": {"b": 1}}))]
-        );
+        assert_eq!(read(&[b"{\n  \"a\": {\n    \"b\": 1\n  }\n\n}"]), [Frame::Json(json!({"a": {"b": 1}}))]);
         assert_eq!(
             read(&[b"data: {\"a\":1}\ndata: {\"a\":2}\n"]),
             [Frame::Json(json!({"a": 1})), Frame::Json(json!({"a": 2}))]
@@ -164,10 +150,7 @@ mod tests {
     #[test]
     fn what_is_cut_or_no_json_is_said_to_be_so() {
         assert_eq!(read(&[b"data: {\"a\":"]), [Frame::Nonsense("{\"a\":".into())]);
-        assert_eq!(
-            read(&[b"<html>\n<body>\n"]),
-            [Frame::Nonsense("<html>\n<body>".into())]
-        );
+        assert_eq!(read(&[b"<html>\n<body>\n"]), [Frame::Nonsense("<html>\n<body>".into())]);
         assert_eq!(read(&[b""]), []);
     }
 }

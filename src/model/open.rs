@@ -43,13 +43,8 @@ pub fn price(name: &str, config: Option<&ModelConfig>) -> Option<Price> {
         return config.price;
     }
     let at_openai = config.provider != Provider::Scripted
-        && config
-            .base_url
-            .as_deref()
-            .is_none_or(|url| url.starts_with(OPENAI));
-    at_openai
-        .then(|| prices::listed(config.model.as_deref().unwrap_or(name)))
-        .flatten()
+        && config.base_url.as_deref().is_none_or(|url| url.starts_with(OPENAI));
+    at_openai.then(|| prices::listed(config.model.as_deref().unwrap_or(name))).flatten()
 }
 
 fn settings(
@@ -60,9 +55,7 @@ fn settings(
     let set = |variable: &str| env(variable).filter(|text| !text.trim().is_empty());
     let chosen = config.and_then(|config| config.base_url.clone());
     let elsewhere = chosen.is_some();
-    let base_url = chosen
-        .or_else(|| set("OPENAI_BASE_URL"))
-        .unwrap_or_else(|| OPENAI.to_owned());
+    let base_url = chosen.or_else(|| set("OPENAI_BASE_URL")).unwrap_or_else(|| OPENAI.to_owned());
     // A server of one's own gets OpenAI's key only when its table names the variable.
     let key_env = config
         .and_then(|config| config.api_key_env.clone())
@@ -72,9 +65,7 @@ fn settings(
         Some(variable) => Key::new(&set(variable).ok_or_else(|| no_key(name, variable, config.is_some()))?),
     };
     Ok(Settings {
-        model: config
-            .and_then(|config| config.model.clone())
-            .unwrap_or_else(|| name.to_owned()),
+        model: config.and_then(|config| config.model.clone()).unwrap_or_else(|| name.to_owned()),
         key,
         key_env,
         organization: set("OPENAI_ORG_ID").filter(|_| !elsewhere),

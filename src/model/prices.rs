@@ -26,21 +26,13 @@ const PRICES: [(&str, f64, f64, f64); 12] = [
 pub(super) fn listed(model: &str) -> Option<Price> {
     let model = without_date(model);
     let (_, input, cached, output) = PRICES.into_iter().find(|(name, ..)| *name == model)?;
-    Some(Price {
-        input,
-        cached: Some(cached),
-        output,
-    })
+    Some(Price { input, cached: Some(cached), output })
 }
 
 /// `gpt-5-2025-08-07` without its `-2025-08-07`.
 fn without_date(model: &str) -> &str {
     const DATE: usize = "-2025-08-07".len();
-    let Some((name, date)) = model
-        .len()
-        .checked_sub(DATE)
-        .and_then(|at| model.split_at_checked(at))
-    else {
+    let Some((name, date)) = model.len().checked_sub(DATE).and_then(|at| model.split_at_checked(at)) else {
         return model;
     };
     let is_date = date.bytes().enumerate().all(|(index, byte)| match index {

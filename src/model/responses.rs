@@ -26,9 +26,7 @@ pub struct Responses {
 impl Responses {
     /// The model that `settings` say. Nothing is sent yet.
     pub fn new(settings: Settings) -> Result<Self> {
-        Ok(Self {
-            server: Server::new(settings)?,
-        })
+        Ok(Self { server: Server::new(settings)? })
     }
 
     fn body(&self, request: &Request<'_>) -> Result<Value, ModelError> {
@@ -43,10 +41,7 @@ impl Responses {
             ..CreateResponse::default()
         };
         let mut body = serde_json::to_value(envelope).map_err(|error| {
-            let message = format!(
-                "the request to model `{}` cannot be written as JSON",
-                self.server.name()
-            );
+            let message = format!("the request to model `{}` cannot be written as JSON", self.server.name());
             never(Diagnostic::new("model::bad_request", message).cause(error))
         })?;
         // The typed items would lose what they do not know of a reasoning item.
@@ -111,9 +106,7 @@ fn inputs(items: &[Item]) -> Value {
 
 /// Whether a reasoning item can be read back: encrypted, or in the open.
 fn holds_reasoning(item: &Value) -> bool {
-    let encrypted = item["encrypted_content"]
-        .as_str()
-        .is_some_and(|text| !text.is_empty());
+    let encrypted = item["encrypted_content"].as_str().is_some_and(|text| !text.is_empty());
     encrypted || item["content"].as_array().is_some_and(|parts| !parts.is_empty())
 }
 
@@ -169,15 +162,11 @@ mod tests {
     }
 
     fn text(text: &str) -> Item {
-        Item::Assistant {
-            text: text.to_owned(),
-        }
+        Item::Assistant { text: text.to_owned() }
     }
 
     fn nudge() -> Item {
-        Item::User {
-            text: "go on".to_owned(),
-        }
+        Item::User { text: "go on".to_owned() }
     }
 
     fn sent(items: &[Item]) -> Vec<Value> {
@@ -198,10 +187,7 @@ mod tests {
 
     #[test]
     fn reasoning_that_leads_nowhere_or_holds_nothing_stays_here() {
-        assert_eq!(
-            sent(&[reasoning("gAAA"), nudge(), text("done")]),
-            ["message", "message"]
-        );
+        assert_eq!(sent(&[reasoning("gAAA"), nudge(), text("done")]), ["message", "message"]);
         assert_eq!(sent(&[reasoning("gAAA"), text(""), nudge()]), ["message"]);
         assert_eq!(sent(&[reasoning(""), text("done")]), ["message"]);
         assert_eq!(sent(&[reasoning("gAAA")]), [] as [&str; 0]);

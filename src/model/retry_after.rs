@@ -50,10 +50,7 @@ mod tests {
             read(&[("retry-after-ms", "1500"), ("retry-after", "2")]),
             Some(Duration::from_millis(1500))
         );
-        assert_eq!(
-            read(&[("retry-after", "Thu, 01 Jan 2026 00:00:30 GMT")]),
-            seconds(30)
-        );
+        assert_eq!(read(&[("retry-after", "Thu, 01 Jan 2026 00:00:30 GMT")]), seconds(30));
         assert_eq!(
             read(&[
                 ("retry-after", "Thu, 01 Jan 2026 00:00:30 GMT"),
@@ -69,9 +66,6 @@ mod tests {
             assert_eq!(read(&[("retry-after", wrong)]), None, "{wrong}");
         }
         assert_eq!(read(&[]), None);
-        assert_eq!(
-            read(&[("retry-after", "Wed, 31 Dec 2025 00:00:00 GMT")]),
-            Some(Duration::ZERO)
-        );
+        assert_eq!(read(&[("retry-after", "Wed, 31 Dec 2025 00:00:00 GMT")]), Some(Duration::ZERO));
     }
 }

@@ -49,10 +49,7 @@ pub struct Scripted {
 impl Scripted {
     /// The model `name`, played by `play`.
     pub fn new(name: &str, play: Box<dyn Play>) -> Self {
-        Self {
-            name: name.to_owned(),
-            play,
-        }
+        Self { name: name.to_owned(), play }
     }
 }
 
@@ -82,11 +79,7 @@ impl Model for Scripted {
             items.push(Item::Assistant { text: step.text });
         }
         for (index, (tool, arguments)) in step.calls.into_iter().enumerate() {
-            items.push(Item::Call(ToolCall {
-                id: format!("call_{turn}_{}", index + 1),
-                tool,
-                arguments,
-            }));
+            items.push(Item::Call(ToolCall { id: format!("call_{turn}_{}", index + 1), tool, arguments }));
         }
         Ok(Response {
             items,
@@ -108,10 +101,7 @@ impl Scripted {
 }
 
 fn never(diagnostic: Diagnostic) -> ModelError {
-    ModelError {
-        diagnostic,
-        retry: Retry::Never,
-    }
+    ModelError { diagnostic, retry: Retry::Never }
 }
 
 /// How many times the model has answered: runs of items from it, each ended by one from us.
@@ -131,24 +121,15 @@ mod tests {
     use super::*;
 
     fn call(id: &str) -> Item {
-        Item::Call(ToolCall {
-            id: id.to_owned(),
-            tool: "shell".to_owned(),
-            arguments: "{}".to_owned(),
-        })
+        Item::Call(ToolCall { id: id.to_owned(), tool: "shell".to_owned(), arguments: "{}".to_owned() })
     }
 
     fn output(id: &str) -> Item {
-        Item::Output {
-            call: id.to_owned(),
-            output: "done".to_owned(),
-        }
+        Item::Output { call: id.to_owned(), output: "done".to_owned() }
     }
 
     fn say(text: &str) -> Item {
-        Item::User {
-            text: text.to_owned(),
-        }
+        Item::User { text: text.to_owned() }
     }
 
     fn scripted(steps: Vec<Step>) -> Scripted {
@@ -156,12 +137,7 @@ mod tests {
     }
 
     async fn ask(model: &Scripted, items: &[Item]) -> Result<Response, ModelError> {
-        let request = Request {
-            instructions: "",
-            items,
-            tools: &[],
-            max_output_tokens: None,
-        };
+        let request = Request { instructions: "", items, tools: &[], max_output_tokens: None };
         model.respond(&request, &|_| {}).await
     }
 
@@ -170,11 +146,7 @@ mod tests {
         assert_eq!(answers(&[say("go")]), 0);
         let first = [say("go"), call("a"), call("b"), output("a"), output("b")];
         assert_eq!(answers(&first), 1);
-        let second = [
-            &first[..],
-            &[Item::Assistant { text: "ok".into() }, say("fix it")],
-        ]
-        .concat();
+        let second = [&first[..], &[Item::Assistant { text: "ok".into() }, say("fix it")]].concat();
         assert_eq!(answers(&second), 2);
     }
 

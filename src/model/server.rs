@@ -95,9 +95,8 @@ impl Server {
         if !settings.key.fits_a_header() || headers.into_iter().flatten().any(|text| !is_visible(text)) {
             let from = settings.key_env.as_deref().unwrap_or("the environment");
             let message = format!("the key of model `{}` has characters no key has", settings.name);
-            return Err(Diagnostic::new("model::bad_key", message).help(format!(
-                "set {from} to the key alone, on one line, without quotes"
-            )));
+            return Err(Diagnostic::new("model::bad_key", message)
+                .help(format!("set {from} to the key alone, on one line, without quotes")));
         }
         // Every part is set, so that nothing comes from the process's environment behind our back.
         let config = OpenAIConfig::new()
@@ -105,13 +104,7 @@ impl Server {
             .with_api_key(settings.key.expose())
             .with_org_id(settings.organization.clone().unwrap_or_default())
             .with_project_id(settings.project.clone().unwrap_or_default());
-        Ok(Self {
-            client: client(&url, Pool::Keep)?,
-            fresh: OnceLock::new(),
-            settings,
-            config,
-            url,
-        })
+        Ok(Self { client: client(&url, Pool::Keep)?, fresh: OnceLock::new(), settings, config, url })
     }
 
     pub fn name(&self) -> &str {
@@ -133,9 +126,7 @@ impl Server {
 
     /// Whether it is OpenAI's own, whose newer settings others do not know.
     pub fn is_openai(&self) -> bool {
-        self.url
-            .host_str()
-            .is_some_and(|host| host == "openai.com" || host.ends_with(".openai.com"))
+        self.url.host_str().is_some_and(|host| host == "openai.com" || host.ends_with(".openai.com"))
     }
 
     pub fn redact(&self, text: &str) -> String {
@@ -182,9 +173,7 @@ impl Server {
             .header("accept", "text/event-stream, application/json")
             .body(body)
             .send();
-        tokio::time::timeout(self.settings.stall, request)
-            .await
-            .map_err(|_| self.stalled())
+        tokio::time::timeout(self.settings.stall, request).await.map_err(|_| self.stalled())
     }
 
     fn fresh(&self) -> Result<&Client> {
@@ -315,9 +304,7 @@ enum Pool {
 
 fn client(url: &Url, pool: Pool) -> Result<Client> {
     // A redirected POST would arrive as a GET, and the key at another server.
-    let mut builder = Client::builder()
-        .connect_timeout(CONNECT)
-        .redirect(reqwest::redirect::Policy::none());
+    let mut builder = Client::builder().connect_timeout(CONNECT).redirect(reqwest::redirect::Policy::none());
     if pool == Pool::None {
         builder = builder.pool_max_idle_per_host(0);
     }
@@ -337,15 +324,9 @@ fn is_visible(text: &str) -> bool {
 }
 
 pub(super) fn never(diagnostic: Diagnostic) -> ModelError {
-    ModelError {
-        diagnostic,
-        retry: Retry::Never,
-    }
+    ModelError { diagnostic, retry: Retry::Never }
 }
 
 fn later(diagnostic: Diagnostic) -> ModelError {
-    ModelError {
-        diagnostic,
-        retry: Retry::After { asked: None },
-    }
+    ModelError { diagnostic, retry: Retry::After { asked: None } }
 }

@@ -81,14 +81,7 @@ impl Daemon {
         let lock = Lock::take(store.folder())?;
         let putter = Arc::new(Putter::new(project.clone(), store.clone(), tell.clone()));
         recover::recover(project, &store, &putter, &tell).await?;
-        let desk = Desk::open(
-            project,
-            store.clone(),
-            Arc::clone(&clock),
-            workflows,
-            tell.clone(),
-        )
-        .await?;
+        let desk = Desk::open(project, store.clone(), Arc::clone(&clock), workflows, tell.clone()).await?;
         Ok(Self {
             desk,
             watch: Watch::new(&project.inbox()),
@@ -111,14 +104,7 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self {
-            mut desk,
-            mut watch,
-            queue,
-            inbox,
-            rescan,
-            _lock,
-        } = self;
+        let Self { mut desk, mut watch, queue, inbox, rescan, _lock } = self;
         let intake = async {
             let done = Self::take_in(&mut desk, &mut watch, &queue, &inbox, rescan, &stop).await;
             if done.is_err() {
@@ -162,15 +148,8 @@ impl Daemon {
             if tick.queued > 0 {
                 queue.wake.notify_one();
             }
-            let period = if tick.absent {
-                rescan.min(Self::ABSENT)
-            } else {
-                rescan
-            };
-            let due = desk
-                .due()
-                .map_or(period, |due| due.saturating_sub(now))
-                .min(period);
+            let period = if tick.absent { rescan.min(Self::ABSENT) } else { rescan };
+            let due = desk.due().map_or(period, |due| due.saturating_sub(now)).min(period);
             let breath = Self::GATHER.max(now.saturating_sub(before) * Self::BREATHS);
             tokio::select! {
                 () = stop.finishing() => {}
@@ -187,10 +166,7 @@ impl Daemon {
 
 impl std::fmt::Debug for Daemon {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Daemon")
-            .field("inbox", &self.inbox)
-            .finish_non_exhaustive()
+        formatter.debug_struct("Daemon").field("inbox", &self.inbox).finish_non_exhaustive()
     }
 }
 
@@ -198,17 +174,14 @@ impl std::fmt::Debug for Daemon {
 fn refuse_loops(project: &Project) -> Result<()> {
     let folders = &project.config.folders;
     let inbox = project.inbox();
-    for (name, folder) in [
-        ("outbox", &folders.outbox),
-        ("processed", &folders.processed),
-        ("failed", &folders.failed),
-    ] {
+    for (name, folder) in
+        [("outbox", &folders.outbox), ("processed", &folders.processed), ("failed", &folders.failed)]
+    {
         if project.root.join(folder).starts_with(&inbox) {
             let message =
                 format!("folder `{name}` lies in the inbox, so its files would be taken as dropped");
-            return Err(Diagnostic::new("config::invalid", message).help(format!(
-                "choose another place for `folders.{name}` in tidemill.toml"
-            )));
+            return Err(Diagnostic::new("config::invalid", message)
+                .help(format!("choose another place for `folders.{name}` in tidemill.toml")));
         }
     }
     Ok(())

@@ -105,11 +105,9 @@ impl Queue {
             Ok((id, outcome)) => (id, outcome),
             Err(error) => (
                 error.id(),
-                Err(
-                    Diagnostic::new("run::broken", "the run broke off inside tidemill")
-                        .cause(error)
-                        .help("this is a mistake in tidemill; the file is kept in the failed folder"),
-                ),
+                Err(Diagnostic::new("run::broken", "the run broke off inside tidemill")
+                    .cause(error)
+                    .help("this is a mistake in tidemill; the file is kept in the failed folder")),
             ),
         };
         let Some(row) = running.remove(&id) else {
@@ -145,10 +143,7 @@ impl Queue {
 
 /// Sends a run back to the start of its story.
 pub(crate) async fn requeue(store: &Store, run: &RunId, reason: &str) -> Result<()> {
-    let waiting = What::StateEntered {
-        state: RunState::Queued,
-        reason: Some(reason.to_owned()),
-    };
+    let waiting = What::StateEntered { state: RunState::Queued, reason: Some(reason.to_owned()) };
     store.append(run, waiting).await.map(drop)
 }
 

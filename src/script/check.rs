@@ -23,10 +23,7 @@ pub struct Checked {
 impl Checked {
     /// How many mistakes there are; warnings are none.
     pub fn mistakes(&self) -> usize {
-        self.diagnostics
-            .iter()
-            .filter(|found| !found.is_warning())
-            .count()
+        self.diagnostics.iter().filter(|found| !found.is_warning()).count()
     }
 }
 
@@ -34,10 +31,7 @@ impl Checked {
 ///
 /// A file is named as the caller names it: relative to the root, or anywhere.
 pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
-    let mut checked = Checked {
-        workflows: Vec::new(),
-        diagnostics: Vec::new(),
-    };
+    let mut checked = Checked { workflows: Vec::new(), diagnostics: Vec::new() };
     let scripts: Vec<(String, Option<PathBuf>)> = if files.is_empty() {
         match scripts(project) {
             Ok(scripts) => scripts.into_iter().map(|name| (name, None)).collect(),
@@ -66,30 +60,21 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
             }
         };
         required.extend(ran.host.required());
-        let Ran {
-            host, gave, mistakes, ..
-        } = ran;
+        let Ran { host, gave, mistakes, .. } = ran;
         let clean = mistakes.iter().all(Diagnostic::is_warning);
         // A module's mistake shows in every script that requires it.
-        checked
-            .diagnostics
-            .extend(mistakes.into_iter().filter(|mistake| seen.insert(key(mistake))));
+        checked.diagnostics.extend(mistakes.into_iter().filter(|mistake| seen.insert(key(mistake))));
         match gave {
             Gave::Workflow(mut workflow) => {
                 name.clone_into(&mut workflow.file);
                 let place = host.declared();
                 if let Some(other) = declared.get(&workflow.name).filter(|_| !workflow.name.is_empty()) {
-                    checked
-                        .diagnostics
-                        .push(twice(&workflow.name, place.as_ref(), other));
+                    checked.diagnostics.push(twice(&workflow.name, place.as_ref(), other));
                     continue;
                 }
                 declared.insert(workflow.name.clone(), name.clone());
                 if clean {
-                    let bundle = super::Bundle {
-                        entry: name,
-                        files: host.files().all(),
-                    };
+                    let bundle = super::Bundle { entry: name, files: host.files().all() };
                     workflow.digest = bundle.digest();
                     checked.workflows.push(*workflow);
                 }
@@ -104,9 +89,7 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
             .help("end it with `return mill.workflow { ... }`, require it, or take it out of the folder");
         checked.diagnostics.push(warning.warning());
     }
-    checked
-        .workflows
-        .sort_by(|left, right| left.name.cmp(&right.name));
+    checked.workflows.sort_by(|left, right| left.name.cmp(&right.name));
     checked
 }
 
@@ -125,11 +108,7 @@ pub async fn find(project: &Project, name: &str) -> Result<Loaded> {
             Err(mistake) => broken.push((file, mistake)),
         }
     }
-    let stem = |file: &str| {
-        Path::new(file)
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned())
-    };
+    let stem = |file: &str| Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let quoted = [format!("\"{name}\""), format!("'{name}'")];
     if let Some(index) = broken.iter().position(|(file, _)| {
         let text = std::fs::read_to_string(project.root.join(file)).unwrap_or_default();
@@ -138,10 +117,7 @@ pub async fn find(project: &Project, name: &str) -> Result<Loaded> {
         return Err(broken.swap_remove(index).1);
     }
     let shown = super::value::shorten(name);
-    let mistake = Diagnostic::new(
-        "usage::unknown_workflow",
-        format!("there is no workflow `{shown}`"),
-    );
+    let mistake = Diagnostic::new("usage::unknown_workflow", format!("there is no workflow `{shown}`"));
     let help = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "`tidemill check` says what is wrong with the scripts".into(),
@@ -174,17 +150,10 @@ fn scripts(project: &Project) -> Result<Vec<String>> {
 /// A file as the command line names it: its root-relative name, or its name as given and where it stands.
 fn name_of(project: &Project, given: &Path) -> (String, Option<PathBuf>) {
     let absolute = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
-    let under = |path: &Path, root: &Path| {
-        path.strip_prefix(root)
-            .ok()
-            .and_then(Path::to_str)
-            .map(str::to_owned)
-    };
+    let under =
+        |path: &Path, root: &Path| path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
     let real = absolute.canonicalize().unwrap_or_else(|_| absolute.clone());
-    let root = project
-        .root
-        .canonicalize()
-        .unwrap_or_else(|_| project.root.clone());
+    let root = project.root.canonicalize().unwrap_or_else(|_| project.root.clone());
     match under(&real, &root) {
         Some(name) => (name, None),
         None => (given.display().to_string(), Some(absolute)),

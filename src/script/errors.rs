@@ -49,11 +49,7 @@ pub(super) fn diagnostic(
             (code, message, raised.help.clone())
         }
         (None, _) if is_memory => {
-            let code = if phase == Phase::Load {
-                "script::limit"
-            } else {
-                "hook::limit"
-            };
+            let code = if phase == Phase::Load { "script::limit" } else { "hook::limit" };
             let message = "the script was stopped: it needs more than 64 MB of memory".to_owned();
             let help = "look for a recursion or a list without an end; read large files row by row with `:csv()` or \
                         `:lines()`";
@@ -61,24 +57,12 @@ pub(super) fn diagnostic(
         }
         (None, mlua::Error::SyntaxError { .. }) => ("script::syntax", message, None),
         (None, _) if message.starts_with("table: 0x") => {
-            let code = if phase == Phase::Load {
-                "script::runtime"
-            } else {
-                "hook::failed"
-            };
+            let code = if phase == Phase::Load { "script::runtime" } else { "hook::failed" };
             let help = "raise text: error(\"what went wrong\")".to_owned();
-            (
-                code,
-                "the script raised a table as an error".to_owned(),
-                Some(help),
-            )
+            (code, "the script raised a table as an error".to_owned(), Some(help))
         }
         (None, _) => {
-            let code = if phase == Phase::Load {
-                "script::runtime"
-            } else {
-                "hook::failed"
-            };
+            let code = if phase == Phase::Load { "script::runtime" } else { "hook::failed" };
             (code, message, None)
         }
     };
@@ -88,19 +72,13 @@ pub(super) fn diagnostic(
         (None, Some(way)) => Some(format!("Lua traceback:\n{}", way.join("\n"))),
         (Some(help), Some(way)) => Some(format!("{help}\nLua traceback:\n{}", way.join("\n"))),
     };
-    let word = raised
-        .and_then(|raised| raised.word.clone())
-        .or_else(|| named(&message));
+    let word = raised.and_then(|raised| raised.word.clone()).or_else(|| named(&message));
     let mut diagnostic = Diagnostic::new(code, message);
     if let Some((chunk, line)) = place {
         let span = narrow(&chunk, line, word.as_deref());
         diagnostic = diagnostic.label(&chunk.source, span, "here");
     } else if let Some((chunk, line)) = home {
-        let text = if phase == Phase::Load {
-            "in this file"
-        } else {
-            "in this function"
-        };
+        let text = if phase == Phase::Load { "in this file" } else { "in this function" };
         diagnostic = diagnostic.label(&chunk.source, chunk.source.line_span(line), text);
     }
     match help {
@@ -123,10 +101,7 @@ impl<'a> Found<'a> {
         let mut traceback = None;
         loop {
             match root {
-                mlua::Error::CallbackError {
-                    traceback: way,
-                    cause,
-                } => {
+                mlua::Error::CallbackError { traceback: way, cause } => {
                     traceback = Some(way.clone());
                     root = cause;
                 }
@@ -145,11 +120,7 @@ impl<'a> Found<'a> {
             }
             None => whole,
         };
-        Self {
-            root,
-            text,
-            traceback,
-        }
+        Self { root, text, traceback }
     }
 }
 
@@ -159,10 +130,7 @@ fn place_of(host: &Host, text: &str, traceback: Option<&str>) -> (Option<(Arc<Ch
     if let Some((place, rest)) = leading_place(host, text) {
         return (Some(place), rest.trim().to_owned());
     }
-    let frame = traceback
-        .unwrap_or_default()
-        .lines()
-        .find_map(|frame| leading_place(host, frame.trim()));
+    let frame = traceback.unwrap_or_default().lines().find_map(|frame| leading_place(host, frame.trim()));
     (frame.map(|(place, _)| place), text.to_owned())
 }
 

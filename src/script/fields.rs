@@ -25,12 +25,7 @@ impl<'a> Fields<'a> {
             value::wrong::<()>(host, &place, class.word, &wanted, &value);
             return None;
         };
-        let fields = Self {
-            host,
-            word: class.word,
-            table,
-            place,
-        };
+        let fields = Self { host, word: class.word, table, place };
         fields.check_names(class);
         Some(fields)
     }
@@ -52,13 +47,9 @@ impl<'a> Fields<'a> {
                     let message = format!("`{}` holds {} without a name", self.word, value::describe(&found));
                     let mistake = Diagnostic::new("script::unknown_field", message);
                     let help = format!("name it: {}", known.join(", "));
-                    self.host
-                        .mistake(place.mark_value(mistake, "which field is this?").help(help));
+                    self.host.mistake(place.mark_value(mistake, "which field is this?").help(help));
                 }
-                _ => self.note(
-                    "script::unknown_field",
-                    format!("`{}` has a key that is no name", self.word),
-                ),
+                _ => self.note("script::unknown_field", format!("`{}` has a key that is no name", self.word)),
             }
         }
         // In Lua's own order of keys the report would differ from run to run.
@@ -66,10 +57,8 @@ impl<'a> Fields<'a> {
         let mut meant = Vec::new();
         for (place, name) in unknown {
             let shown = value::shorten(&name);
-            let mistake = Diagnostic::new(
-                "script::unknown_field",
-                format!("`{}` has no field `{shown}`", self.word),
-            );
+            let mistake =
+                Diagnostic::new("script::unknown_field", format!("`{}` has no field `{shown}`", self.word));
             let near = nearest(&name, known.iter().copied());
             meant.extend(near);
             let mistake = place.mark_name(mistake, "unknown field");
@@ -82,16 +71,14 @@ impl<'a> Fields<'a> {
                 let message = format!("`{}` needs the field `{}`", self.word, field.name);
                 let mistake = Diagnostic::new("script::missing_field", message);
                 let mistake = self.place.mark_name(mistake, "it is missing here");
-                self.host
-                    .mistake(mistake.help(format!("`{}`: {}", field.name, field.doc)));
+                self.host.mistake(mistake.help(format!("`{}`: {}", field.name, field.doc)));
             }
         }
     }
 
     /// Notes a mistake about the table as a whole.
     pub(super) fn note(&self, code: &'static str, message: String) {
-        self.host
-            .mistake(self.place.mark_name(Diagnostic::new(code, message), "here"));
+        self.host.mistake(self.place.mark_name(Diagnostic::new(code, message), "here"));
     }
 
     /// Where the field stands.

@@ -21,10 +21,7 @@ pub(super) struct Files {
 #[derive(Debug)]
 enum Origin {
     /// A project's root, and a script outside of it that was named on the command line.
-    Disk {
-        root: PathBuf,
-        outside: Option<(String, PathBuf)>,
-    },
+    Disk { root: PathBuf, outside: Option<(String, PathBuf)> },
     /// Only what was read when the run was queued.
     Pinned(BTreeMap<String, String>),
 }
@@ -32,18 +29,12 @@ enum Origin {
 impl Files {
     /// The files under `root`.
     pub(super) fn disk(root: &Path) -> Self {
-        Self::new(Origin::Disk {
-            root: root.to_owned(),
-            outside: None,
-        })
+        Self::new(Origin::Disk { root: root.to_owned(), outside: None })
     }
 
     /// The files under `root`, and the one at `path` under the name `name`.
     pub(super) fn with_outside(root: &Path, name: &str, path: PathBuf) -> Self {
-        Self::new(Origin::Disk {
-            root: root.to_owned(),
-            outside: Some((name.to_owned(), path)),
-        })
+        Self::new(Origin::Disk { root: root.to_owned(), outside: Some((name.to_owned(), path)) })
     }
 
     /// The files of a bundle.
@@ -52,10 +43,7 @@ impl Files {
     }
 
     fn new(origin: Origin) -> Self {
-        Self {
-            origin,
-            read: Mutex::default(),
-        }
+        Self { origin, read: Mutex::default() }
     }
 
     /// Whether this is a pinned run's: what stands on the disk now does not matter.
@@ -69,14 +57,10 @@ impl Files {
             return Ok(text);
         }
         let text = match &self.origin {
-            Origin::Pinned(files) => files
-                .get(name)
-                .cloned()
-                .ok_or("was not there when the run was queued")?,
-            Origin::Disk {
-                outside: Some((given, path)),
-                ..
-            } if given == name => read(path)?,
+            Origin::Pinned(files) => {
+                files.get(name).cloned().ok_or("was not there when the run was queued")?
+            }
+            Origin::Disk { outside: Some((given, path)), .. } if given == name => read(path)?,
             Origin::Disk { .. } => read(&self.path(name)?)?,
         };
         let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,11 +95,7 @@ impl Files {
         let path = root.join(name);
         let real = path.canonicalize().map_err(|error| because(&error))?;
         let home = root.canonicalize().map_err(|error| because(&error))?;
-        if real.starts_with(home) {
-            Ok(path)
-        } else {
-            Err("is a link that leads out of the project".into())
-        }
+        if real.starts_with(home) { Ok(path) } else { Err("is a link that leads out of the project".into()) }
     }
 }
 
@@ -148,9 +128,7 @@ fn read(path: &Path) -> Result<String, String> {
     }
     let file = std::fs::File::open(path).map_err(|error| because(&error))?;
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| because(&error))?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| because(&error))?;
     if bytes.len() as u64 > LARGEST {
         return Err("is larger than 1 MiB".into());
     }

@@ -13,18 +13,14 @@ pub(super) fn sentence(lua: &Lua, who: &str, arguments: MultiValue) -> mlua::Res
         Some(Value::String(_)) => {
             let string: Table = lua.globals().get("string")?;
             let format: Function = string.get("format")?;
-            format
-                .call::<mlua::LuaString>(arguments)
-                .map(|text| text.to_string_lossy())
+            format.call::<mlua::LuaString>(arguments).map(|text| text.to_string_lossy())
         }
         Some(other) => {
             let message = format!("`{who}` takes a sentence, and got {}", describe(other));
             Err(Raised::misuse(message).word(word).into())
         }
-        None => Err(
-            Raised::misuse(format!("`{who}` needs a sentence that says what is wrong"))
-                .word(word)
-                .into(),
-        ),
+        None => {
+            Err(Raised::misuse(format!("`{who}` needs a sentence that says what is wrong")).word(word).into())
+        }
     }
 }

@@ -75,11 +75,9 @@ impl Script {
             .await?;
         match made {
             Ok(text) if !text.trim().is_empty() => Ok(text),
-            Ok(_) => Err(self.nonsense(
-                hook,
-                "hook::bad_prompt",
-                "the prompt function returned an empty text",
-            )),
+            Ok(_) => {
+                Err(self.nonsense(hook, "hook::bad_prompt", "the prompt function returned an empty text"))
+            }
             Err(what) => {
                 let message = format!("the prompt function returned {what}, and must return text");
                 Err(self.nonsense(hook, "hook::bad_prompt", &message))
@@ -89,21 +87,12 @@ impl Script {
 
     /// A guardrail that is a function of the script.
     pub fn guard(&self, on: Stage, name: &str, hook: Hook, run: Arc<RunView>) -> Box<dyn Guard> {
-        Box::new(HookGuard {
-            script: self.clone(),
-            on,
-            name: name.to_owned(),
-            hook,
-            run,
-        })
+        Box::new(HookGuard { script: self.clone(), on, name: name.to_owned(), hook, run })
     }
 
     /// The check across files that is a function of the script.
     pub fn validate(&self, hook: Hook) -> Box<dyn Validate> {
-        Box::new(HookValidate {
-            script: self.clone(),
-            hook,
-        })
+        Box::new(HookValidate { script: self.clone(), hook })
     }
 
     /// Calls a function within the limits, on a thread of its own.
@@ -198,37 +187,23 @@ impl Guard for HookGuard {
 
 /// A subject on its way to Lua's thread.
 enum Seen {
-    Input {
-        name: String,
-        size: u64,
-    },
+    Input { name: String, size: u64 },
     Text(String),
-    Call {
-        tool: String,
-        arguments: serde_json::Value,
-    },
-    Output {
-        tool: String,
-        output: String,
-    },
+    Call { tool: String, arguments: serde_json::Value },
+    Output { tool: String, output: String },
 }
 
 impl From<&Subject<'_>> for Seen {
     fn from(subject: &Subject<'_>) -> Self {
         match *subject {
-            Subject::Input { name, size, .. } => Self::Input {
-                name: name.to_owned(),
-                size,
-            },
+            Subject::Input { name, size, .. } => Self::Input { name: name.to_owned(), size },
             Subject::Prompt { text } | Subject::Answer { text } => Self::Text(text.to_owned()),
-            Subject::ToolCall { tool, arguments } => Self::Call {
-                tool: tool.to_owned(),
-                arguments: arguments.clone(),
-            },
-            Subject::ToolOutput { tool, output } => Self::Output {
-                tool: tool.to_owned(),
-                output: output.to_owned(),
-            },
+            Subject::ToolCall { tool, arguments } => {
+                Self::Call { tool: tool.to_owned(), arguments: arguments.clone() }
+            }
+            Subject::ToolOutput { tool, output } => {
+                Self::Output { tool: tool.to_owned(), output: output.to_owned() }
+            }
         }
     }
 }
@@ -323,10 +298,7 @@ mod tests {
 
     /// A script whose function is stuck in Rust, where no limit reaches it, until the sender is dropped.
     fn stuck() -> (Script, Hook, mpsc::Sender<()>) {
-        let project = Project {
-            root: PathBuf::from("."),
-            config: Config::default(),
-        };
+        let project = Project { root: PathBuf::from("."), config: Config::default() };
         let (lua, host) = vm::new(&project, Files::disk(&project.root)).expect("a state");
         let (release, held) = mpsc::channel::<()>();
         let held = Mutex::new(held);
@@ -335,10 +307,7 @@ mod tests {
             Ok(())
         });
         let hook = host.keep(function.expect("a function"));
-        let limits = Limits {
-            instructions: 1_000,
-            wall: Duration::from_millis(10),
-        };
+        let limits = Limits { instructions: 1_000, wall: Duration::from_millis(10) };
         (Script::limited(lua, host, Vec::new(), limits), hook, release)
     }
 
@@ -372,17 +341,12 @@ mod tests {
 
     #[tokio::test]
     async fn errors_are_found_through_the_chain_of_callbacks() {
-        let project = Project {
-            root: PathBuf::from("."),
-            config: Config::default(),
-        };
+        let project = Project { root: PathBuf::from("."), config: Config::default() };
         let (lua, _) = vm::new(&project, Files::disk(&project.root)).expect("a state");
         let function = lua.create_function(|_, ()| -> mlua::Result<()> {
             Err(crate::script::raised::Raised::misuse("from Rust").into())
         });
-        lua.globals()
-            .set("raise", function.expect("a function"))
-            .expect("a global");
+        lua.globals().set("raise", function.expect("a function")).expect("a global");
         let error = lua
             .load("local function f() raise() end coroutine.wrap(function() local ok, e = pcall(f) error(e) end)()")
             .exec()

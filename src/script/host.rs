@@ -58,19 +58,13 @@ pub(super) struct Chunk {
 impl Host {
     /// For one Lua state.
     pub(super) fn new(project: Project, files: Files) -> Self {
-        Self(Arc::new(Inner {
-            project,
-            files,
-            budget: Budget::new(),
-            state: Mutex::default(),
-        }))
+        Self(Arc::new(Inner { project, files, budget: Budget::new(), state: Mutex::default() }))
     }
 
     /// The host of a Lua state.
     pub(super) fn of(lua: &Lua) -> mlua::Result<Self> {
         let host = lua.app_data_ref::<Self>();
-        host.map(|host| host.clone())
-            .ok_or_else(|| mlua::Error::runtime("this Lua state has no host"))
+        host.map(|host| host.clone()).ok_or_else(|| mlua::Error::runtime("this Lua state has no host"))
     }
 
     /// The project the script belongs to.
@@ -101,11 +95,9 @@ impl Host {
     /// Raises when `what` is called by a function of a run: declarations belong to loading.
     pub(super) fn loading(&self, what: &str) -> mlua::Result<()> {
         if self.is_running() {
-            return Err(
-                Raised::misuse(format!("`{what}` declares something while a run works"))
-                    .help("call it at the top of the script, outside of functions")
-                    .into(),
-            );
+            return Err(Raised::misuse(format!("`{what}` declares something while a run works"))
+                .help("call it at the top of the script, outside of functions")
+                .into());
         }
         Ok(())
     }
@@ -117,10 +109,7 @@ impl Host {
 
     /// Whether a mistake of that message was noted.
     pub(super) fn has_mistake(&self, message: &str) -> bool {
-        self.state()
-            .mistakes
-            .iter()
-            .any(|mistake| mistake.message() == message)
+        self.state().mistakes.iter().any(|mistake| mistake.message() == message)
     }
 
     /// Takes the mistakes found so far.
@@ -131,10 +120,7 @@ impl Host {
     /// Keeps a function for later.
     pub(super) fn keep(&self, function: Function) -> Hook {
         let info = function.info();
-        let chunk = info
-            .source
-            .as_deref()
-            .and_then(|source| self.chunk(source.strip_prefix('@')?));
+        let chunk = info.source.as_deref().and_then(|source| self.chunk(source.strip_prefix('@')?));
         let defined = chunk.zip(info.line_defined);
         let mut state = self.state();
         state.hooks.push(Kept { function, defined });
@@ -148,10 +134,7 @@ impl Host {
 
     /// Where a function kept before begins: its file and line.
     pub(super) fn defined(&self, hook: Hook) -> Option<(Arc<Chunk>, usize)> {
-        self.state()
-            .hooks
-            .get(hook.0)
-            .and_then(|kept| kept.defined.clone())
+        self.state().hooks.get(hook.0).and_then(|kept| kept.defined.clone())
     }
 
     /// A workflow was declared; its name stands at `place`.
@@ -176,10 +159,7 @@ impl Host {
 
     /// Remembers a piece of Lua by its name.
     pub(super) fn add_source(&self, name: &str, text: &str) {
-        let chunk = Chunk {
-            source: Source::new(name, text),
-            spans: Spans::default(),
-        };
+        let chunk = Chunk { source: Source::new(name, text), spans: Spans::default() };
         self.state().chunks.insert(name.to_owned(), Arc::new(chunk));
     }
 
@@ -187,10 +167,7 @@ impl Host {
     /// them: they are found here even where loading does not come by.
     pub(super) fn add_spans(&self, name: &str) {
         let Some(known) = self.chunk(name) else { return };
-        let chunk = Chunk {
-            source: known.source.clone(),
-            spans: Spans::parse(known.source.text()),
-        };
+        let chunk = Chunk { source: known.source.clone(), spans: Spans::parse(known.source.text()) };
         for taken in chunk.spans.uses() {
             if let Some(raised) = api::unknown_name(&taken.module, &taken.name) {
                 let mistake = Diagnostic::new("script::unknown_name", raised.message);
@@ -206,10 +183,7 @@ impl Host {
         let state = self.state();
         let tail = name.strip_prefix("...");
         state.chunks.get(name).cloned().or_else(|| {
-            let found = state
-                .chunks
-                .iter()
-                .find(|(full, _)| tail.is_some_and(|tail| full.ends_with(tail)));
+            let found = state.chunks.iter().find(|(full, _)| tail.is_some_and(|tail| full.ends_with(tail)));
             found.map(|(_, chunk)| Arc::clone(chunk))
         })
     }
@@ -221,11 +195,7 @@ impl Host {
     /// Where the Lua code stands that called the Rust function `name` (its last word) with `arguments`.
     pub(super) fn call_site(&self, lua: &Lua, name: &str, arguments: &MultiValue) -> Site {
         let Some((chunk, line)) = self.caller(lua) else {
-            return Site {
-                chunk: None,
-                call: None,
-                line: 0,
-            };
+            return Site { chunk: None, call: None, line: 0 };
         };
         let candidates: Vec<_> = chunk.spans.calls(name, line).collect();
         // A function may have been renamed by a local, or its name misspelled.
@@ -236,11 +206,7 @@ impl Host {
             .or(candidates.first().copied())
             .or_else(|| chunk.spans.calls_on(line).find(|call| fits(call, arguments)))
             .cloned();
-        Site {
-            chunk: Some(chunk),
-            call,
-            line,
-        }
+        Site { chunk: Some(chunk), call, line }
     }
 
     /// The nearest Lua code above the Rust function that asks, and its line.

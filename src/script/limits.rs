@@ -19,15 +19,9 @@ pub(super) struct Limits {
 
 impl Limits {
     /// Loading declares things; a second of work is a mistake.
-    pub(super) const LOAD: Self = Self {
-        instructions: 20_000_000,
-        wall: Duration::from_secs(5),
-    };
+    pub(super) const LOAD: Self = Self { instructions: 20_000_000, wall: Duration::from_secs(5) };
     /// A function may read a whole input: 200 instructions for each of a million rows.
-    pub(super) const HOOK: Self = Self {
-        instructions: 200_000_000,
-        wall: Duration::from_secs(20),
-    };
+    pub(super) const HOOK: Self = Self { instructions: 200_000_000, wall: Duration::from_secs(20) };
 }
 
 /// Bytes a Lua state may hold: rows are streamed, so this is far above what checks need.

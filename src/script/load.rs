@@ -60,12 +60,7 @@ pub(super) async fn run(project: &Project, file: &str, files: Files) -> Result<R
         let message = format!("{file} did not load in time");
         let mistake = Diagnostic::new("script::limit", message)
             .help("look for a string pattern such as `.-.-.-x` on long text; a script only declares");
-        return Ok(Ran {
-            lua: None,
-            host,
-            gave: Gave::Nothing,
-            mistakes: vec![mistake],
-        });
+        return Ok(Ran { lua: None, host, gave: Gave::Nothing, mistakes: vec![mistake] });
     };
     let mut mistakes = host.take_mistakes();
     let gave = match result {
@@ -85,34 +80,19 @@ pub(super) async fn run(project: &Project, file: &str, files: Files) -> Result<R
         mistakes.push(not_returned(&place));
     }
     mistakes.sort_by_cached_key(|mistake| {
-        mistake
-            .report()
-            .place
-            .map(|place| (place.file, place.line, place.column))
+        mistake.report().place.map(|place| (place.file, place.line, place.column))
     });
     mistakes.dedup_by_key(|mistake| {
-        let place = mistake
-            .report()
-            .place
-            .map(|place| (place.file, place.line, place.column));
+        let place = mistake.report().place.map(|place| (place.file, place.line, place.column));
         (place, mistake.message().to_owned())
     });
-    Ok(Ran {
-        lua: Some(lua),
-        host,
-        gave,
-        mistakes,
-    })
+    Ok(Ran { lua: Some(lua), host, gave, mistakes })
 }
 
 fn not_returned(place: &Place) -> Diagnostic {
-    let mistake = Diagnostic::new(
-        "script::no_workflow",
-        "the script declares a workflow and does not return it",
-    );
-    place
-        .mark_name(mistake, "declared here")
-        .help("write `return mill.workflow { ... }`")
+    let mistake =
+        Diagnostic::new("script::no_workflow", "the script declares a workflow and does not return it");
+    place.mark_name(mistake, "declared here").help("write `return mill.workflow { ... }`")
 }
 
 /// The workflow of a file that ran, or all its mistakes in one diagnostic.
@@ -123,11 +103,7 @@ pub(super) fn finish(file: &str, ran: Ran) -> Result<Loaded> {
         Gave::Workflow(workflow) => Some(workflow),
         Gave::Other(value) if mistakes.is_empty() => {
             let what = super::value::describe(&value);
-            let what = if value == Value::Nil {
-                "nothing".to_owned()
-            } else {
-                what
-            };
+            let what = if value == Value::Nil { "nothing".to_owned() } else { what };
             let message = format!("{file} returns {what}, and not a workflow");
             let mistake = Diagnostic::new("script::no_workflow", message);
             mistakes.push(mistake.help("end it with `return mill.workflow { ... }`"));
@@ -138,23 +114,11 @@ pub(super) fn finish(file: &str, ran: Ran) -> Result<Loaded> {
     let (Some(mut workflow), Some(lua), true) = (workflow, ran.lua, mistakes.is_empty()) else {
         return Err(together(file, mistakes));
     };
-    let bundle = Bundle {
-        entry: file.to_owned(),
-        files: ran.host.files().all(),
-    };
+    let bundle = Bundle { entry: file.to_owned(), files: ran.host.files().all() };
     file.clone_into(&mut workflow.file);
     workflow.digest = bundle.digest();
-    let outputs = workflow
-        .outputs
-        .iter()
-        .map(|output| output.path.to_string())
-        .collect();
-    Ok(Loaded {
-        script: Script::new(lua, ran.host, outputs),
-        workflow: *workflow,
-        bundle,
-        warnings,
-    })
+    let outputs = workflow.outputs.iter().map(|output| output.path.to_string()).collect();
+    Ok(Loaded { script: Script::new(lua, ran.host, outputs), workflow: *workflow, bundle, warnings })
 }
 
 /// One diagnostic of all mistakes.

@@ -18,20 +18,13 @@ pub(super) struct Place {
 impl Place {
     /// A value called by what stands at `head`.
     pub(super) fn new(source: Source, head: Range<usize>, node: Option<Arc<Node>>) -> Self {
-        Self {
-            source: Some(source),
-            head,
-            node,
-        }
+        Self { source: Some(source), head, node }
     }
 
     /// The place of the field `key` of this table; this place where the field is not to be found in the source.
     pub(super) fn field(&self, key: &Key) -> Self {
         let Some(field) = self.node.as_ref().and_then(|node| node.field(key)) else {
-            return Self {
-                node: None,
-                ..self.clone()
-            };
+            return Self { node: None, ..self.clone() };
         };
         Self {
             source: self.source.clone(),
@@ -63,10 +56,7 @@ impl Place {
     }
 
     fn is_long(&self, span: &Range<usize>) -> bool {
-        let text = self
-            .source
-            .as_ref()
-            .and_then(|source| source.text().get(span.clone()));
+        let text = self.source.as_ref().and_then(|source| source.text().get(span.clone()));
         text.is_none_or(|text| text.contains('\n'))
     }
 

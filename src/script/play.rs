@@ -20,11 +20,8 @@ use crate::workflow::Hook;
 /// step, a list of steps to take in one turn, or nothing at its end.
 pub async fn load_model(project: &Project, file: &str) -> Result<Box<dyn Play>> {
     let ran = load::run(project, file, Files::disk(&project.root)).await?;
-    let mut mistakes: Vec<Diagnostic> = ran
-        .mistakes
-        .into_iter()
-        .filter(|mistake| !mistake.is_warning())
-        .collect();
+    let mut mistakes: Vec<Diagnostic> =
+        ran.mistakes.into_iter().filter(|mistake| !mistake.is_warning()).collect();
     if let Some(first) = mistakes.pop() {
         mistakes.reverse();
         return Err(first.related(mistakes));
@@ -37,16 +34,11 @@ pub async fn load_model(project: &Project, file: &str) -> Result<Box<dyn Play>> 
         (Some(Thing::Part(steps)), _, _) => Ok(Box::new(List(steps))),
         (_, Value::Function(function), Some(lua)) => {
             let hook = ran.host.keep(function);
-            Ok(Box::new(Function {
-                script: Script::new(lua, ran.host, Vec::new()),
-                hook,
-            }))
+            Ok(Box::new(Function { script: Script::new(lua, ran.host, Vec::new()), hook }))
         }
         (_, value, _) => {
-            let message = format!(
-                "{file} returns {}, and not a scripted model",
-                super::value::describe(&value)
-            );
+            let message =
+                format!("{file} returns {}, and not a scripted model", super::value::describe(&value));
             Err(Diagnostic::new("script::no_model", message)
                 .help("return test.script { ... }, or a function (turn, items) that returns a step"))
         }
@@ -79,9 +71,7 @@ impl Play for Function {
                 let value: Value = function.call((turn, lua.to_value(&items)?))?;
                 Ok(match value {
                     Value::Nil => Ok(None),
-                    other => test::turn(&other)
-                        .map(Some)
-                        .ok_or_else(|| super::value::describe(&other)),
+                    other => test::turn(&other).map(Some).ok_or_else(|| super::value::describe(&other)),
                 })
             })
             .await?;

@@ -47,21 +47,12 @@ impl Raised {
 
     /// Something is used wrongly.
     pub(super) fn misuse(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Misuse,
-            message: message.into(),
-            help: None,
-            word: None,
-            at: None,
-        }
+        Self { kind: Kind::Misuse, message: message.into(), help: None, word: None, at: None }
     }
 
     /// A name is not there.
     pub(super) fn unknown(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Unknown,
-            ..Self::misuse(message)
-        }
+        Self { kind: Kind::Unknown, ..Self::misuse(message) }
     }
 
     /// Keeps where the running Lua code stands: an error that a hook raises has no traceback.

@@ -27,10 +27,7 @@ pub(super) fn csv(lua: &Lua, path: &Path, shown: String) -> mlua::Result<Functio
     let broken = |why: String| Raised::misuse(format!("`{shown}` cannot be read as CSV: {why}")).word("csv");
     let file = File::open(path).map_err(|error| broken(error.to_string()))?;
     let since = Arc::new(AtomicU64::new(0));
-    let file = Metered {
-        file,
-        since: Arc::clone(&since),
-    };
+    let file = Metered { file, since: Arc::clone(&since) };
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
     let mut header: Vec<String> = Vec::new();
     for name in reader.headers().map_err(|error| broken(plain(&error)))? {
@@ -39,22 +36,12 @@ pub(super) fn csv(lua: &Lua, path: &Path, shown: String) -> mlua::Result<Functio
     if header.len() > MOST_COLUMNS {
         return Err(broken(format!("it has more than {MOST_COLUMNS} columns")).into());
     }
-    if let Some(twice) = header
-        .iter()
-        .enumerate()
-        .find(|(index, name)| header[..*index].contains(name))
-    {
-        return Err(broken(format!(
-            "the column `{}` occurs twice",
-            super::value::shorten(twice.1)
-        ))
-        .into());
+    if let Some(twice) = header.iter().enumerate().find(|(index, name)| header[..*index].contains(name)) {
+        return Err(broken(format!("the column `{}` occurs twice", super::value::shorten(twice.1))).into());
     }
     let state = Mutex::new((reader, csv::StringRecord::new(), 0_u64));
     lua.create_function(move |lua, ()| {
-        let mut state = state
-            .lock()
-            .map_err(|_| mlua::Error::runtime("the reader is broken"))?;
+        let mut state = state.lock().map_err(|_| mlua::Error::runtime("the reader is broken"))?;
         let (reader, record, rows) = &mut *state;
         *rows += 1;
         if rows.is_multiple_of(STRIDE) {
@@ -65,18 +52,12 @@ pub(super) fn csv(lua: &Lua, path: &Path, shown: String) -> mlua::Result<Functio
                 .help("the expectations of an output are checked before `validate`; an input may be anything")
         };
         since.store(0, Ordering::Relaxed);
-        let more = reader
-            .read_record(record)
-            .map_err(|error| broken(plain(&error)))?;
+        let more = reader.read_record(record).map_err(|error| broken(plain(&error)))?;
         if !more {
             return Ok(Value::Nil);
         }
         if record.len() > header.len() {
-            let why = format!(
-                "row {rows} has {} cells and the header {}",
-                record.len(),
-                header.len()
-            );
+            let why = format!("row {rows} has {} cells and the header {}", record.len(), header.len());
             return Err(broken(why).into());
         }
         let row = lua.create_table_with_capacity(0, header.len())?;
@@ -99,9 +80,7 @@ impl std::io::Read for Metered {
         let count = self.file.read(buffer)?;
         let since = self.since.fetch_add(count as u64, Ordering::Relaxed);
         if since > LONGEST_LINE {
-            return Err(std::io::Error::other(
-                "a row is longer than 1 MiB; is a quote not closed?",
-            ));
+            return Err(std::io::Error::other("a row is longer than 1 MiB; is a quote not closed?"));
         }
         Ok(count)
     }
@@ -124,19 +103,14 @@ pub(super) fn lines(lua: &Lua, path: &Path, shown: String) -> mlua::Result<Funct
         File::open(path).map_err(|error| Raised::misuse(format!("`{shown}` cannot be read: {error}")))?;
     let state = Mutex::new((BufReader::new(file), 0_u64));
     lua.create_function(move |lua, ()| {
-        let mut state = state
-            .lock()
-            .map_err(|_| mlua::Error::runtime("the reader is broken"))?;
+        let mut state = state.lock().map_err(|_| mlua::Error::runtime("the reader is broken"))?;
         let (reader, count) = &mut *state;
         *count += 1;
         if count.is_multiple_of(STRIDE) {
             check_time(lua)?;
         }
         let mut line = Vec::new();
-        let read = reader
-            .by_ref()
-            .take(LONGEST_LINE + 1)
-            .read_until(b'\n', &mut line);
+        let read = reader.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line);
         let length = read.map_err(|error| Raised::misuse(format!("`{shown}` cannot be read: {error}")))?;
         if length == 0 {
             return Ok(Value::Nil);
@@ -160,9 +134,7 @@ pub(super) fn text(path: &Path, shown: &str) -> Result<String, String> {
     };
     let bytes = read().map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
     if bytes.len() as u64 > WHOLE {
-        return Err(format!(
-            "`{shown}` is larger than 8 MiB; read it with `:csv()` or `:lines()`"
-        ));
+        return Err(format!("`{shown}` is larger than 8 MiB; read it with `:csv()` or `:lines()`"));
     }
     String::from_utf8(bytes).map_err(|_| format!("`{shown}` is not UTF-8 text"))
 }
@@ -172,6 +144,5 @@ pub(super) fn json(lua: &Lua, path: &Path, shown: &str) -> Result<Value, String>
     let text = text(path, shown)?;
     let json: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| format!("`{shown}` is not JSON: {error}"))?;
-    lua.to_value(&json)
-        .map_err(|error| format!("`{shown}` is too large: {error}"))
+    lua.to_value(&json).map_err(|error| format!("`{shown}` is too large: {error}"))
 }

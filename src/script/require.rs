@@ -21,19 +21,11 @@ pub(super) fn require(lua: &Lua, name: &str) -> mlua::Result<Value> {
     if name == "tidemill" || name.starts_with("tidemill.") {
         let near = nearest(name, api::MODULES.iter().map(|module| module.name));
         let raised = Raised::misuse(format!("there is no module `{name}`")).word(name);
-        let help = near.map_or("see docs/lua-api.md".into(), |near| {
-            format!("did you mean `{near}`?")
-        });
+        let help = near.map_or("see docs/lua-api.md".into(), |near| format!("did you mean `{near}`?"));
         return Err(raised.help(help).into());
     }
     let host = Host::of(lua)?;
-    let folder = host
-        .project()
-        .config
-        .folders
-        .workflows
-        .to_string_lossy()
-        .into_owned();
+    let folder = host.project().config.folders.workflows.to_string_lossy().into_owned();
     let path = files::normal(&name.replace('.', "/"))
         .ok()
         .filter(|_| !name.contains("..") && !name.starts_with('/'))
@@ -57,11 +49,7 @@ pub(super) fn require(lua: &Lua, name: &str) -> mlua::Result<Value> {
     host.require(&path);
     let value = run(lua, &path, &text)?;
     // As in Lua, a module that returns nothing counts as `true`.
-    let value = if value == Value::Nil {
-        Value::Boolean(true)
-    } else {
-        value
-    };
+    let value = if value == Value::Nil { Value::Boolean(true) } else { value };
     loaded.raw_set(path.as_str(), value.clone())?;
     Ok(value)
 }
@@ -73,10 +61,7 @@ pub(super) fn run(lua: &Lua, file: &str, text: &str) -> mlua::Result<Value> {
     let mut way: Vec<String> = loading.sequence_values().collect::<mlua::Result<_>>()?;
     if way.iter().any(|before| before == file) {
         way.push(file.to_owned());
-        let raised = Raised::misuse(format!(
-            "files require each other in a circle: {}",
-            way.join(" -> ")
-        ));
+        let raised = Raised::misuse(format!("files require each other in a circle: {}", way.join(" -> ")));
         return Err(raised.help("move what both need into a third module").into());
     }
     host.add_source(file, text);
@@ -91,10 +76,7 @@ pub(super) fn run(lua: &Lua, file: &str, text: &str) -> mlua::Result<Value> {
 
 /// Compiles the text of a file; never bytecode, which could break the state.
 fn compile(lua: &Lua, file: &str, text: &str) -> mlua::Result<Function> {
-    lua.load(text)
-        .set_name(format!("@{file}"))
-        .set_mode(ChunkMode::Text)
-        .into_function()
+    lua.load(text).set_name(format!("@{file}")).set_mode(ChunkMode::Text).into_function()
 }
 
 fn table(lua: &Lua, name: &str) -> mlua::Result<Table> {

@@ -89,10 +89,7 @@ impl Spans {
         };
         let mut walk = Walk::default();
         walk.visit_ast(&ast);
-        Self {
-            calls: walk.calls,
-            uses: walk.uses,
-        }
+        Self { calls: walk.calls, uses: walk.uses }
     }
 
     /// The names taken from modules, in the order of the source.
@@ -107,9 +104,7 @@ impl Spans {
 
     /// The calls of `name` that Lua may mean by `line`.
     pub(super) fn calls<'a>(&'a self, name: &'a str, line: usize) -> impl Iterator<Item = &'a CallNode> {
-        self.calls
-            .iter()
-            .filter(move |call| call.name == name && call.lines.contains(&line))
+        self.calls.iter().filter(move |call| call.name == name && call.lines.contains(&line))
     }
 }
 
@@ -201,11 +196,7 @@ impl Walk {
         if let (Prefix::Name(local), Some(Suffix::Index(Index::Dot { name, .. }))) = (from, first)
             && let Some(module) = self.modules.get(local.token().to_string().as_str())
         {
-            self.uses.push(Use {
-                module: module.clone(),
-                name: name.token().to_string(),
-                span: span(name),
-            });
+            self.uses.push(Use { module: module.clone(), name: name.token().to_string(), span: span(name) });
         }
     }
 
@@ -214,17 +205,12 @@ impl Walk {
             return;
         };
         let first = callee.0.line();
-        let last = arguments
-            .start_position()
-            .map_or(first, full_moon::tokenizer::Position::line);
+        let last = arguments.start_position().map_or(first, full_moon::tokenizer::Position::line);
         let nodes = match arguments {
             FunctionArgs::Parentheses { arguments, .. } => {
                 arguments.iter().map(|argument| self.node(argument)).collect()
             }
-            FunctionArgs::String(text) => vec![Arc::new(Node {
-                span: span(text),
-                fields: Vec::new(),
-            })],
+            FunctionArgs::String(text) => vec![Arc::new(Node { span: span(text), fields: Vec::new() })],
             FunctionArgs::TableConstructor(table) => vec![Arc::new(self.table(table))],
             _ => Vec::new(),
         };
@@ -246,10 +232,7 @@ impl Walk {
                     fields: known.map(|node| node.fields.clone()).unwrap_or_default(),
                 })
             }
-            other => Arc::new(Node {
-                span: span(other),
-                fields: Vec::new(),
-            }),
+            other => Arc::new(Node { span: span(other), fields: Vec::new() }),
         }
     }
 
@@ -273,17 +256,10 @@ impl Walk {
                 _ => continue,
             };
             if let Some(key) = key {
-                fields.push(FieldNode {
-                    key,
-                    key_span,
-                    value: self.node(value),
-                });
+                fields.push(FieldNode { key, key_span, value: self.node(value) });
             }
         }
-        Node {
-            span: span(table),
-            fields,
-        }
+        Node { span: span(table), fields }
     }
 }
 
@@ -320,8 +296,7 @@ fn word(token: &TokenReference) -> Option<String> {
 }
 
 fn span(node: &impl full_moon::node::Node) -> Range<usize> {
-    node.range()
-        .map_or(0..0, |(start, end)| start.bytes()..end.bytes())
+    node.range().map_or(0..0, |(start, end)| start.bytes()..end.bytes())
 }
 
 #[cfg(test)]
@@ -342,9 +317,7 @@ mod tests {
         let spans = Spans::parse(text);
         let workflow = spans.calls("workflow", 4).next().expect("the call");
         assert_eq!(&text[workflow.span.clone()], "workflow");
-        let agent = workflow.arguments[0]
-            .field(&Key::Name("agent".into()))
-            .expect("agent");
+        let agent = workflow.arguments[0].field(&Key::Name("agent".into())).expect("agent");
         let model = agent.value.field(&Key::Name("model".into())).expect("model");
         assert_eq!(&text[model.key_span.clone()], "model");
         assert_eq!(&text[model.value.span.clone()], "'m'");

@@ -27,17 +27,9 @@ pub(super) const RUN: Class = Class {
         field("workflow", "string", "The workflow's name."),
         field("trigger", "string", "`drop` or `manual`."),
         field("attempt", "integer", "0, then one more for each repair."),
-        field(
-            "input",
-            "tidemill.Input?",
-            "The first input; nil when the run has none.",
-        ),
+        field("input", "tidemill.Input?", "The first input; nil when the run has none."),
         field("inputs", "tidemill.Input[]", "All inputs."),
-        field(
-            "queued_at",
-            "string",
-            "When it was queued, as 2026-11-30T06:00:00Z.",
-        ),
+        field("queued_at", "string", "When it was queued, as 2026-11-30T06:00:00Z."),
     ],
 };
 
@@ -47,21 +39,9 @@ const FILE_METHODS: [Field; 4] = [
         "fun(self): fun(): (table<string, string>|nil)",
         "Iterates over the rows as tables keyed by the header; raises on a broken row.",
     ),
-    field(
-        "json",
-        "fun(self): any, (string|nil)",
-        "The decoded document; nil and why, when it is none.",
-    ),
-    field(
-        "text",
-        "fun(self): (string|nil), (string|nil)",
-        "The whole text; nil and why, when it is none.",
-    ),
-    field(
-        "lines",
-        "fun(self): fun(): (string|nil)",
-        "Iterates over the lines without their ends.",
-    ),
+    field("json", "fun(self): any, (string|nil)", "The decoded document; nil and why, when it is none."),
+    field("text", "fun(self): (string|nil), (string|nil)", "The whole text; nil and why, when it is none."),
+    field("lines", "fun(self): fun(): (string|nil)", "Iterates over the lines without their ends."),
 ];
 
 /// `run.input`
@@ -72,11 +52,7 @@ pub(super) const INPUT: Class = Class {
     fields: &[
         field("name", "string", "Its name, made printable."),
         field("stem", "string", "Its name without the extension."),
-        field(
-            "ext",
-            "string",
-            "Its extension in lower case, without the dot; may be empty.",
-        ),
+        field("ext", "string", "Its extension in lower case, without the dot; may be empty."),
         field("size", "integer", "Bytes."),
         FILE_METHODS[0],
         FILE_METHODS[1],
@@ -104,14 +80,10 @@ pub(super) const ARTIFACT: Class = Class {
 fn unknown(class: &'static Class, name: &str) -> mlua::Error {
     let known: Vec<&str> = class.fields.iter().map(|field| field.name).collect();
     let near = nearest(name, known.iter().copied());
-    Raised::misuse(format!(
-        "`{}` has no `{}`",
-        class.word,
-        super::value::shorten(name)
-    ))
-    .help(advice(near, &known))
-    .word(name)
-    .into()
+    Raised::misuse(format!("`{}` has no `{}`", class.word, super::value::shorten(name)))
+        .help(advice(near, &known))
+        .word(name)
+        .into()
 }
 
 /// The value of `run`.
@@ -147,18 +119,11 @@ trait Readable {
 }
 
 fn add_reading<T: Readable + UserData + 'static, M: UserDataMethods<T>>(methods: &mut M) {
-    methods.add_method("csv", |lua, file, ()| {
-        reading::csv(lua, &file.file(), file.shown())
-    });
-    methods.add_method("lines", |lua, file, ()| {
-        reading::lines(lua, &file.file(), file.shown())
-    });
-    methods.add_method("json", |lua, file, ()| {
-        expected(lua, reading::json(lua, &file.file(), &file.shown()))
-    });
-    methods.add_method("text", |lua, file, ()| {
-        expected(lua, reading::text(&file.file(), &file.shown()))
-    });
+    methods.add_method("csv", |lua, file, ()| reading::csv(lua, &file.file(), file.shown()));
+    methods.add_method("lines", |lua, file, ()| reading::lines(lua, &file.file(), file.shown()));
+    methods
+        .add_method("json", |lua, file, ()| expected(lua, reading::json(lua, &file.file(), &file.shown())));
+    methods.add_method("text", |lua, file, ()| expected(lua, reading::text(&file.file(), &file.shown())));
 }
 
 /// Expected failures are `nil, why`.
@@ -187,13 +152,7 @@ impl UserData for Input {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_field_method_get("name", |_, input| Ok(input.shown()));
         fields.add_field_method_get("stem", |_, input| {
-            Ok(input
-                .0
-                .path
-                .as_path()
-                .file_stem()
-                .map(printable)
-                .unwrap_or_default())
+            Ok(input.0.path.as_path().file_stem().map(printable).unwrap_or_default())
         });
         fields.add_field_method_get("ext", |_, input| {
             let ext = input.0.path.as_path().extension().map(printable);
@@ -256,10 +215,7 @@ pub(super) fn artifacts(lua: &Lua, artifacts: Vec<Artifact>, declared: Vec<Strin
             let known: Vec<&str> = declared.iter().map(String::as_str).collect();
             let near = nearest(&name, known.iter().copied());
             let message = format!("`{}` is not a declared output", super::value::shorten(&name));
-            Err(Raised::misuse(message)
-                .help(advice(near, &known))
-                .word(name)
-                .into())
+            Err(Raised::misuse(message).help(advice(near, &known)).word(name).into())
         })?,
     )?;
     table.set_metatable(Some(rules))?;

@@ -21,15 +21,9 @@ const REMOVED: [&str; 6] = ["collectgarbage", "dofile", "load", "loadfile", "pri
 
 /// Names that a script may look for, and what to do instead.
 const ABSENT: [(&str, &str); 9] = [
-    (
-        "io",
-        "read files with `run.input:csv()`, `mill.file` or `artifacts[...]`; write them in the sandbox",
-    ),
+    ("io", "read files with `run.input:csv()`, `mill.file` or `artifacts[...]`; write them in the sandbox"),
     ("debug", "a mistake is shown with its line and the way to it"),
-    (
-        "package",
-        "`require` finds `tidemill.*` and files under the workflows folder",
-    ),
+    ("package", "`require` finds `tidemill.*` and files under the workflows folder"),
     ("load", "put the code into a module and `require` it"),
     ("loadstring", "put the code into a module and `require` it"),
     ("loadfile", "put the code into a module and `require` it"),
@@ -66,17 +60,11 @@ pub(super) fn new(project: &Project, files: Files) -> mlua::Result<(Lua, Host)> 
         globals.raw_set(name, Value::Nil)?;
     }
     globals.get::<Table>("string")?.set("dump", Value::Nil)?;
-    globals.set(
-        "require",
-        lua.create_function(|lua, name: String| require::require(lua, &name))?,
-    )?;
+    globals.set("require", lua.create_function(|lua, name: String| require::require(lua, &name))?)?;
     let absent = lua.create_table_from(ABSENT)?;
     let stop = lua.create_function(|_, values: MultiValue| stop(values))?;
     let refuse = lua.create_function(|_, name: String| -> mlua::Result<()> { Err(refuse(&name).into()) })?;
-    lua.load(BASE)
-        .set_name("=base")
-        .set_mode(ChunkMode::Text)
-        .call::<()>((stop, refuse, absent))?;
+    lua.load(BASE).set_name("=base").set_mode(ChunkMode::Text).call::<()>((stop, refuse, absent))?;
     api::register(&lua)?;
     host.budget().watch(&lua)?;
     Ok((lua, host))
@@ -87,14 +75,9 @@ fn stop(values: MultiValue) -> mlua::Result<MultiValue> {
     let caught = values.front() == Some(&Value::Boolean(false));
     match values.get(1) {
         Some(Value::Error(error)) if caught => {
-            let is_limit = error
-                .downcast_ref::<Raised>()
-                .is_some_and(|raised| raised.kind == Kind::Limit);
+            let is_limit = error.downcast_ref::<Raised>().is_some_and(|raised| raised.kind == Kind::Limit);
             let is_memory = error.chain().any(|error| {
-                matches!(
-                    error.downcast_ref::<mlua::Error>(),
-                    Some(mlua::Error::MemoryError(_))
-                )
+                matches!(error.downcast_ref::<mlua::Error>(), Some(mlua::Error::MemoryError(_)))
             });
             if is_limit || is_memory {
                 return Err(error.as_ref().clone());

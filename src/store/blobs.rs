@@ -133,27 +133,16 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
 
 fn unwritable(folder: &Path, error: std::io::Error) -> Diagnostic {
     let (code, help) = if error.kind() == std::io::ErrorKind::StorageFull {
-        (
-            "store::disk_full",
-            "the disk is full; free some space and start again",
-        )
+        ("store::disk_full", "the disk is full; free some space and start again")
     } else {
-        (
-            "store::unwritable",
-            "the folder .tidemill and the files in it must be writable for this user",
-        )
+        ("store::unwritable", "the folder .tidemill and the files in it must be writable for this user")
     };
-    Diagnostic::new(code, format!("cannot write to {}", folder.display()))
-        .help(help)
-        .cause(error)
+    Diagnostic::new(code, format!("cannot write to {}", folder.display())).help(help).cause(error)
 }
 
 fn unreadable(file: &Path, error: std::io::Error) -> Diagnostic {
-    let code = if error.kind() == std::io::ErrorKind::NotFound {
-        "store::no_blob"
-    } else {
-        "store::unreadable"
-    };
+    let code =
+        if error.kind() == std::io::ErrorKind::NotFound { "store::no_blob" } else { "store::unreadable" };
     let name = crate::event::input::printable(file.as_os_str());
     Diagnostic::new(code, format!("cannot read {name}"))
         .help("it was moved away or may not be read by this user")

@@ -27,19 +27,13 @@ pub(super) fn instant(row: &SqliteRow, column: &str) -> Result<Timestamp> {
 
 /// A column with a time or nothing.
 pub(super) fn moment(row: &SqliteRow, column: &str) -> Result<Option<Timestamp>> {
-    let micros: Option<i64> = row
-        .try_get(column)
-        .map_err(|error| explain("read a time", error))?;
-    micros
-        .map(|micros| Timestamp::from_microsecond(micros).map_err(|_| unreadable("a time")))
-        .transpose()
+    let micros: Option<i64> = row.try_get(column).map_err(|error| explain("read a time", error))?;
+    micros.map(|micros| Timestamp::from_microsecond(micros).map_err(|_| unreadable("a time"))).transpose()
 }
 
 /// A column with a hash.
 pub(super) fn digest(row: &SqliteRow, column: &str) -> Result<Digest> {
-    let text: &str = row
-        .try_get(column)
-        .map_err(|error| explain("read a hash", error))?;
+    let text: &str = row.try_get(column).map_err(|error| explain("read a hash", error))?;
     Digest::parse(text).ok_or_else(|| unreadable("a hash"))
 }
 

@@ -33,9 +33,8 @@ pub(super) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> 
         .foreign_keys(true)
         .disable_statement_logging();
     let act = format!("open {}", file.display());
-    let mut writer = connect(&options.clone().create_if_missing(true))
-        .await
-        .map_err(|error| explain(&act, error))?;
+    let mut writer =
+        connect(&options.clone().create_if_missing(true)).await.map_err(|error| explain(&act, error))?;
     migrate(&mut writer, file).await?;
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
@@ -77,16 +76,11 @@ async fn migrate(writer: &mut SqliteConnection, file: &Path) -> Result<()> {
         .help("use that version here, or move the folder .tidemill away to start with an empty history"));
     }
     if found == 0 && tables(&mut transaction).await.map_err(failed)? > 0 {
-        return Err(
-            Diagnostic::new("store::foreign", format!("{shown} is not a database of tidemill"))
-                .help("it was left as it is; move it away and start again"),
-        );
+        return Err(Diagnostic::new("store::foreign", format!("{shown} is not a database of tidemill"))
+            .help("it was left as it is; move it away and start again"));
     }
     for statements in VERSIONS.iter().skip(usize::try_from(found).unwrap_or_default()) {
-        sqlx::raw_sql(*statements)
-            .execute(&mut *transaction)
-            .await
-            .map_err(failed)?;
+        sqlx::raw_sql(*statements).execute(&mut *transaction).await.map_err(failed)?;
     }
     // A pragma takes no parameters.
     sqlx::raw_sql(sqlx::AssertSqlSafe(format!("PRAGMA user_version = {newest}")))
@@ -97,13 +91,9 @@ async fn migrate(writer: &mut SqliteConnection, file: &Path) -> Result<()> {
 }
 
 async fn version(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar("PRAGMA user_version")
-        .fetch_one(connection)
-        .await
+    sqlx::query_scalar("PRAGMA user_version").fetch_one(connection).await
 }
 
 async fn tables(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
-        .fetch_one(connection)
-        .await
+    sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(connection).await
 }

@@ -33,18 +33,12 @@ pub(super) fn explain(act: &str, error: sqlx::Error) -> Diagnostic {
             "store::unwritable",
             "the folder .tidemill and the files in it must be writable for this user, on a disk that is not read-only",
         ),
-        Some(sqlite::IOERR) => (
-            "store::io",
-            "the disk did not do what it was asked; look at its space and its health (`dmesg`)",
-        ),
-        _ => (
-            "store::failed",
-            "this should not happen; the cause above says what the database refused",
-        ),
+        Some(sqlite::IOERR) => {
+            ("store::io", "the disk did not do what it was asked; look at its space and its health (`dmesg`)")
+        }
+        _ => ("store::failed", "this should not happen; the cause above says what the database refused"),
     };
-    Diagnostic::new(code, format!("cannot {act}"))
-        .help(help)
-        .cause(error)
+    Diagnostic::new(code, format!("cannot {act}")).help(help).cause(error)
 }
 
 /// Whether another connection was in the way.
@@ -54,11 +48,8 @@ pub(super) fn is_busy(error: &sqlx::Error) -> bool {
 
 /// A row that does not hold what this version wrote.
 pub(super) fn unreadable(what: &str) -> Diagnostic {
-    Diagnostic::new(
-        "store::corrupt",
-        format!("the database holds {what} that cannot be read"),
-    )
-    .help("it was written by another program or is damaged; nothing was changed")
+    Diagnostic::new("store::corrupt", format!("the database holds {what} that cannot be read"))
+        .help("it was written by another program or is damaged; nothing was changed")
 }
 
 fn primary(error: &sqlx::Error) -> Option<i32> {

@@ -19,12 +19,7 @@ pub(super) fn fold(row: &mut RunRow, event: &Event) {
             row.cost = row.cost.zip(*cost).map(|(sum, cost)| sum + cost);
         }
         What::Published { folder, .. } => row.published = Some(folder.clone()),
-        What::RunEnded {
-            state,
-            report,
-            usage,
-            cost,
-        } => {
+        What::RunEnded { state, report, usage, cost } => {
             row.state = *state;
             row.ended_at = Some(event.at);
             row.report.clone_from(report);

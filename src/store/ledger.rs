@@ -113,9 +113,7 @@ impl Store {
         let mut taken = Vec::with_capacity(changes.len());
         for change in changes {
             let input = enter(&mut transaction, change, at).await?;
-            let claimed_path = Path::new("claimed")
-                .join(input.to_string())
-                .join(change.path.name());
+            let claimed_path = Path::new("claimed").join(input.to_string()).join(change.path.name());
             sqlx::query("UPDATE inputs SET claimed_path = ?2 WHERE id = ?1")
                 .bind(input)
                 .bind(bytes(&claimed_path))
@@ -155,14 +153,7 @@ impl Store {
         for claim in claims {
             let workflows: Vec<&str> = claim.runs.iter().map(|run| run.workflow.as_str()).collect();
             let reason = format!("claimed for {}", workflows.join(", "));
-            let before = turn(
-                &mut transaction,
-                claim.input,
-                InputState::Claimed,
-                Some(&reason),
-                at,
-            )
-            .await?;
+            let before = turn(&mut transaction, claim.input, InputState::Claimed, Some(&reason), at).await?;
             if before != InputState::Ready {
                 let message = format!("input {} is {before} and cannot be claimed", claim.input);
                 return Err(Diagnostic::new("store::claimed_twice", message)
@@ -221,9 +212,7 @@ impl Store {
     /// Where the file of a claimed input stands, absolute: what its runs read. `None` when it was not claimed.
     pub async fn claimed(&self, input: InputId) -> Result<Option<PathBuf>> {
         let row = self.input(input).await?;
-        Ok(row
-            .and_then(|row| row.claimed_path)
-            .map(|path| self.folder().join(path)))
+        Ok(row.and_then(|row| row.claimed_path).map(|path| self.folder().join(path)))
     }
 
     /// Inputs in one of `states`, oldest first.
@@ -297,15 +286,7 @@ async fn enter(connection: &mut SqliteConnection, change: &InputChange, at: Time
     .fetch_one(&mut *connection)
     .await
     .map_err(failed)?;
-    note(
-        connection,
-        input,
-        None,
-        change.state,
-        change.reason.as_deref(),
-        at,
-    )
-    .await?;
+    note(connection, input, None, change.state, change.reason.as_deref(), at).await?;
     Ok(input)
 }
 
@@ -430,9 +411,6 @@ fn change(row: &SqliteRow) -> Result<Change> {
 }
 
 fn state(row: &SqliteRow, column: &str) -> Result<Option<InputState>> {
-    let word: Option<&str> = row
-        .try_get(column)
-        .map_err(|error| explain("read the ledger", error))?;
-    word.map(|word| InputState::parse(word).ok_or_else(|| unreadable("an input's state")))
-        .transpose()
+    let word: Option<&str> = row.try_get(column).map_err(|error| explain("read the ledger", error))?;
+    word.map(|word| InputState::parse(word).ok_or_else(|| unreadable("an input's state"))).transpose()
 }

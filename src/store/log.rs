@@ -78,16 +78,8 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
         script: run.script.clone(),
         model: run.model.clone(),
     };
-    let waiting = What::StateEntered {
-        state: RunState::Queued,
-        reason: None,
-    };
-    let event = |seq, what| Event {
-        run: run.id.clone(),
-        seq,
-        at: rounded(run.at),
-        what,
-    };
+    let waiting = What::StateEntered { state: RunState::Queued, reason: None };
+    let event = |seq, what| Event { run: run.id.clone(), seq, at: rounded(run.at), what };
     let events = [event(1, queued), event(2, waiting)];
     sqlx::query(
         "INSERT INTO runs (id, workflow, trigger, state, model, script, inputs, input, queued_at, usage, cost_usd,

@@ -197,10 +197,7 @@ pub(super) fn decode(row: &SqliteRow) -> Result<RunRow> {
         ended_at: moment(row, "ended_at")?,
         turns: row.try_get("turns").map_err(failed)?,
         usage: json(row.try_get("usage").map_err(failed)?, "a run's usage")?,
-        cost: row
-            .try_get::<Option<f64>, _>("cost_usd")
-            .map_err(failed)?
-            .map(Cost::from_usd),
+        cost: row.try_get::<Option<f64>, _>("cost_usd").map_err(failed)?.map(Cost::from_usd),
         published: row.try_get("published").map_err(failed)?,
         report: row
             .try_get::<Option<&str>, _>("report")

@@ -26,10 +26,7 @@ async fn a_file_that_was_there_before_is_taken() {
     let run = inbox.runs().await.remove(0);
     assert_eq!((run.workflow.as_str(), run.trigger.as_str()), ("energy", "drop"));
     assert_eq!(run.inputs[0].path, RawPath::new("energy/a.csv"));
-    assert_eq!(
-        (run.inputs[0].size, &run.inputs[0].digest),
-        (3, &Digest::of("abc"))
-    );
+    assert_eq!((run.inputs[0].size, &run.inputs[0].digest), (3, &Digest::of("abc")));
     let claimed = inbox.store.claimed(run.input.unwrap()).await.unwrap().unwrap();
     assert_eq!(fs::read(claimed).unwrap(), b"abc");
     assert!(inbox.project.files("inbox").is_empty());
@@ -57,12 +54,8 @@ async fn a_slow_writer_is_waited_for() {
 async fn an_old_time_of_the_file_does_not_make_it_complete() {
     let mut inbox = Inbox::new().await;
     inbox.project.put("inbox/a.csv", "abc");
-    let file = fs::File::options()
-        .write(true)
-        .open(inbox.project.path("inbox/a.csv"))
-        .unwrap();
-    file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1))
-        .unwrap();
+    let file = fs::File::options().write(true).open(inbox.project.path("inbox/a.csv")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
     assert_eq!(inbox.tick().await, 0);
     assert_eq!(inbox.after(SETTLE - Duration::from_millis(1)).await, 0);
     assert_eq!(inbox.after(Duration::from_millis(1)).await, 1);
@@ -76,11 +69,7 @@ async fn a_file_renamed_into_place_is_taken_once() {
     let (state, reason) = inbox.standing("a.csv.part").await;
     assert_eq!(state, InputState::Ignored);
     assert_eq!(reason, "a download that is not finished (rule `part`)");
-    fs::rename(
-        inbox.project.path("inbox/a.csv.part"),
-        inbox.project.path("inbox/a.csv"),
-    )
-    .unwrap();
+    fs::rename(inbox.project.path("inbox/a.csv.part"), inbox.project.path("inbox/a.csv")).unwrap();
     assert_eq!(inbox.settle().await, 1);
     assert_eq!(inbox.standing("a.csv.part").await.0, InputState::Gone);
     assert_eq!(inbox.settle().await, 0);
@@ -95,16 +84,8 @@ async fn files_in_new_and_moved_folders_are_taken() {
     inbox.project.put("outside/d/3.csv", "3");
     fs::rename(inbox.project.path("outside/d"), inbox.project.path("inbox/d")).unwrap();
     assert_eq!(inbox.settle().await, 3);
-    let paths: HashSet<String> = inbox
-        .runs()
-        .await
-        .iter()
-        .map(|run| run.inputs[0].path.display())
-        .collect();
-    assert_eq!(
-        paths,
-        ["a/b/c/1.csv", "d/e/2.csv", "d/3.csv"].map(str::to_owned).into()
-    );
+    let paths: HashSet<String> = inbox.runs().await.iter().map(|run| run.inputs[0].path.display()).collect();
+    assert_eq!(paths, ["a/b/c/1.csv", "d/e/2.csv", "d/3.csv"].map(str::to_owned).into());
 }
 
 #[tokio::test]
@@ -125,9 +106,7 @@ async fn names_of_any_bytes_are_taken() {
     ];
     let mut inbox = Inbox::new().await;
     for name in names.iter().filter(|name| !name.starts_with(b".")) {
-        inbox
-            .project
-            .put(Path::new("inbox").join(OsStr::from_bytes(name)), name);
+        inbox.project.put(Path::new("inbox").join(OsStr::from_bytes(name)), name);
     }
     assert_eq!(inbox.settle().await, names.len() - 1);
     for run in inbox.runs().await {
@@ -173,23 +152,14 @@ async fn only_regular_files_are_taken_and_links_are_not_followed() {
         ("socket.csv", "a socket"),
     ] {
         let expected = format!("{kind}, not a regular file (rule `regular-files`)");
-        assert_eq!(
-            inbox.standing(name).await,
-            (InputState::Ignored, expected),
-            "{name}"
-        );
+        assert_eq!(inbox.standing(name).await, (InputState::Ignored, expected), "{name}");
     }
 }
 
 #[tokio::test]
 async fn overlapping_globs_make_one_run_each() {
     let project = Project::new().file("inbox/energy/a.csv", "abc");
-    let routes = [
-        ("first", "energy/*"),
-        ("second", "**/*.csv"),
-        ("first", "**"),
-        ("third", "*.csv"),
-    ];
+    let routes = [("first", "energy/*"), ("second", "**/*.csv"), ("first", "**"), ("third", "*.csv")];
     let mut inbox = Inbox::with(project, &routes).await;
     assert_eq!(inbox.settle().await, 2);
     let runs = inbox.runs().await;
@@ -272,9 +242,7 @@ async fn a_thousand_files_at_once_are_each_taken_once() {
     const FILES: usize = 1000;
     let mut inbox = Inbox::new().await;
     for number in 0..FILES {
-        inbox
-            .project
-            .put(format!("inbox/{}/{number}.csv", number % 7), number.to_string());
+        inbox.project.put(format!("inbox/{}/{number}.csv", number % 7), number.to_string());
     }
     assert_eq!(inbox.settle().await, FILES);
     assert_eq!(inbox.settle().await, 0);

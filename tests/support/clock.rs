@@ -48,10 +48,7 @@ impl Clock for ManualClock {
     async fn sleep(&self, duration: Duration) {
         let until = self.elapsed() + duration;
         let mut elapsed = self.elapsed.subscribe();
-        elapsed
-            .wait_for(|elapsed| *elapsed >= until)
-            .await
-            .expect("the clock outlives its sleepers");
+        elapsed.wait_for(|elapsed| *elapsed >= until).await.expect("the clock outlives its sleepers");
     }
 }
 

@@ -21,7 +21,9 @@ pub async fn engine() -> Docker {
 
 /// An engine for a project in a temporary folder.
 pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String>) -> Docker {
-    Docker::connect(root, build, bases).await.expect("these tests need a Docker engine: see `tidemill doctor`")
+    Docker::connect(root, build, bases)
+        .await
+        .expect("these tests need a Docker engine: see `tidemill doctor`")
 }
 
 /// The tests' image: the base of this repository's images, with a shell and Python.

@@ -55,7 +55,8 @@ return mill.workflow {{
             image.digest
         );
         let actor = format!("local test = require \"tidemill.test\"\n{script}\n");
-        let project = Project::new().config(models).workflow("story.lua", &workflow).file("models/actor.lua", actor);
+        let project =
+            Project::new().config(models).workflow("story.lua", &workflow).file("models/actor.lua", actor);
         let opened = project.open();
         let build = repository().config.build;
         let engine = connect(&opened.root, &build, &opened.config.bases).await;
@@ -74,7 +75,8 @@ return mill.workflow {{
     /// Queues a run on an input, if any.
     pub async fn queue(&self, input: Option<(&str, &[u8])>) -> RunRow {
         let project = &self.conductor.project;
-        let loaded = script::find(project, "story").await.unwrap_or_else(|error| panic!("{:#?}", error.report()));
+        let loaded =
+            script::find(project, "story").await.unwrap_or_else(|error| panic!("{:#?}", error.report()));
         let route = route::route(project, &self.store, &loaded, None).await.expect("a route");
         let at = self.conductor.clock.now();
         let id = RunId::new(at);

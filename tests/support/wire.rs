@@ -5,10 +5,7 @@
 //! character in a chunk, a connection closed against its promise, a body that ends too early.
 //!
 //! Self-contained (tokio and serde_json), so that the benchmark can include it.
-#![expect(
-    clippy::expect_used,
-    reason = "a double of the tests: what cannot happen may panic"
-)]
+#![expect(clippy::expect_used, reason = "a double of the tests: what cannot happen may panic")]
 
 #[path = "wire/check.rs"]
 mod check;
@@ -67,9 +64,7 @@ impl Seen {
 
     /// The conversation: `input` or `messages`.
     pub fn items(&self) -> &[Value] {
-        let items = self.body["input"]
-            .as_array()
-            .or_else(|| self.body["messages"].as_array());
+        let items = self.body["input"].as_array().or_else(|| self.body["messages"].as_array());
         items.map_or(&[], Vec::as_slice)
     }
 
@@ -88,13 +83,7 @@ impl Seen {
     /// Names of the tools offered; empty when there are none.
     pub fn tools(&self) -> Vec<&str> {
         let tools = self.body["tools"].as_array().into_iter().flatten();
-        tools
-            .filter_map(|tool| {
-                tool["name"]
-                    .as_str()
-                    .or_else(|| tool["function"]["name"].as_str())
-            })
-            .collect()
+        tools.filter_map(|tool| tool["name"].as_str().or_else(|| tool["function"]["name"].as_str())).collect()
     }
 }
 
@@ -122,11 +111,7 @@ impl Wire {
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(Mutex::new(State::default()));
         let server = tokio::spawn(serve(listener, protocol, state.clone()));
-        Self {
-            address,
-            state,
-            server,
-        }
+        Self { address, state, server }
     }
 
     /// Adds the reply to the next request that has none yet. A request after the last one gets a 500 that says so.

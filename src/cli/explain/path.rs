@@ -13,9 +13,7 @@ pub(super) fn in_inbox(project: &Project, given: &Path) -> Option<RawPath> {
     // The same folder may be reached through links.
     let relative = direct.ok().or_else(|| {
         let real = real(&absolute)?;
-        real.strip_prefix(inbox.canonicalize().ok()?)
-            .map(Path::to_owned)
-            .ok()
+        real.strip_prefix(inbox.canonicalize().ok()?).map(Path::to_owned).ok()
     })?;
     (!relative.as_os_str().is_empty()).then(|| RawPath::new(relative))
 }
@@ -50,10 +48,7 @@ mod tests {
     use super::*;
 
     fn project(root: &str) -> Project {
-        Project {
-            root: root.into(),
-            config: crate::config::Config::default(),
-        }
+        Project { root: root.into(), config: crate::config::Config::default() }
     }
 
     fn relative(given: &str) -> Option<String> {

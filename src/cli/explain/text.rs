@@ -50,11 +50,9 @@ fn now(text: &mut String, explanation: &Explanation, project: &Project) {
             writeln!(text, "  now: left alone, because {} is {reason}", path.display())
         }
         Now::Left { state, reason, .. } => writeln!(text, "  now: {state}: {reason}"),
-        Now::Waits => writeln!(
-            text,
-            "  now: {}",
-            waiting(explanation.history.last(), explanation.watched, project)
-        ),
+        Now::Waits => {
+            writeln!(text, "  now: {}", waiting(explanation.history.last(), explanation.watched, project))
+        }
     };
     if !explanation.watched {
         let _ = writeln!(text, "  nobody watches this project now; `tidemill watch` does");
@@ -111,30 +109,14 @@ fn history(text: &mut String, history: &[Past]) {
         let _ = writeln!(text, "  the ledger knows no file of this name");
     }
     if history.len() > SHOWN {
-        let _ = writeln!(
-            text,
-            "  {} earlier files of this name are not shown",
-            history.len() - SHOWN
-        );
+        let _ = writeln!(text, "  {} earlier files of this name are not shown", history.len() - SHOWN);
     }
     for past in history.iter().skip(history.len().saturating_sub(SHOWN)) {
         let row = &past.row;
-        let _ = writeln!(
-            text,
-            "  input {}, {} bytes: {}",
-            row.id, row.fingerprint.size, row.state
-        );
+        let _ = writeln!(text, "  input {}, {} bytes: {}", row.id, row.fingerprint.size, row.state);
         for change in &past.changes {
-            let reason = change
-                .reason
-                .as_deref()
-                .map_or_else(String::new, |reason| format!(": {reason}"));
-            let _ = writeln!(
-                text,
-                "    {} {}{reason}",
-                change.at.strftime("%Y-%m-%d %H:%M:%SZ"),
-                change.to
-            );
+            let reason = change.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+            let _ = writeln!(text, "    {} {}{reason}", change.at.strftime("%Y-%m-%d %H:%M:%SZ"), change.to);
         }
         for run in &past.runs {
             let _ = writeln!(text, "    run {} of {}: {}", run.id, run.workflow, run.state);

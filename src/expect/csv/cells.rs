@@ -48,10 +48,7 @@ impl<'e> Cells<'e> {
             match std::str::from_utf8(cell) {
                 Ok(text) => column.check(text, place, report),
                 Err(_) => report.add("csv.encoding", "a cell is not UTF-8", |finding| {
-                    finding
-                        .place(column.place(place))
-                        .expected("UTF-8")
-                        .found(String::from_utf8_lossy(cell))
+                    finding.place(column.place(place)).expected("UTF-8").found(String::from_utf8_lossy(cell))
                 }),
             }
         }
@@ -88,25 +85,18 @@ impl Column<'_> {
         match self.kind {
             Some(kind) if !value::is(kind, text) => {
                 report.add("csv.type", format!("a cell is no {}", kind.as_str()), |finding| {
-                    finding
-                        .place(self.place(place))
-                        .expected(value::example(kind))
-                        .found(shown(text))
+                    finding.place(self.place(place)).expected(value::example(kind)).found(shown(text))
                 });
             }
             _ => self.in_range(text, place, report),
         }
         if let Some(words) = self.words.filter(|words| !words.iter().any(|word| word == text)) {
-            report.add(
-                "csv.enum",
-                "a cell holds another word than those allowed",
-                |finding| {
-                    finding
-                        .place(self.place(place))
-                        .expected(listed(words.iter().map(String::as_str)))
-                        .found(shown(text))
-                },
-            );
+            report.add("csv.enum", "a cell holds another word than those allowed", |finding| {
+                finding
+                    .place(self.place(place))
+                    .expected(listed(words.iter().map(String::as_str)))
+                    .found(shown(text))
+            });
         }
         if let Some((pattern, _)) = self.pattern.as_ref().filter(|(_, regex)| !regex.is_match(text)) {
             report.add("csv.pattern", "a cell does not match its pattern", |finding| {
@@ -134,10 +124,7 @@ impl Column<'_> {
             None => "a cell is no number",
         };
         report.add("csv.range", message, |finding| {
-            finding
-                .place(self.place(place))
-                .expected(bounds(range))
-                .found(shown(text))
+            finding.place(self.place(place)).expected(bounds(range)).found(shown(text))
         });
     }
 }

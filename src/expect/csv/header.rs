@@ -19,10 +19,7 @@ pub(super) struct Header {
 impl Header {
     /// Reads the header; adds doubled and missing columns.
     pub fn read(record: &ByteRecord, expect: &Csv, report: &mut Report<'_>) -> Self {
-        let mut header = Self {
-            names: Vec::new(),
-            places: BTreeMap::new(),
-        };
+        let mut header = Self { names: Vec::new(), places: BTreeMap::new() };
         for (index, field) in record.iter().enumerate() {
             // Spreadsheet programs put a byte order mark before the first name.
             let field = match index {
@@ -32,24 +29,14 @@ impl Header {
             let name = String::from_utf8_lossy(field).into_owned();
             if std::str::from_utf8(field).is_err() {
                 report.add("csv.encoding", "a column's name is not UTF-8", |finding| {
-                    finding
-                        .place(format!("header, column {}", index + 1))
-                        .expected("UTF-8")
-                        .found(&name)
+                    finding.place(format!("header, column {}", index + 1)).expected("UTF-8").found(&name)
                 });
             }
             header.names.push(name.clone());
             if header.places.insert(name.clone(), index).is_some() {
-                report.add(
-                    "csv.header",
-                    format!("the column `{name}` is there twice"),
-                    |finding| {
-                        finding
-                            .place("header")
-                            .expected("every column once")
-                            .found(header.names.join(","))
-                    },
-                );
+                report.add("csv.header", format!("the column `{name}` is there twice"), |finding| {
+                    finding.place("header").expected("every column once").found(header.names.join(","))
+                });
             }
         }
         header.missing(expect, report);
@@ -69,16 +56,12 @@ impl Header {
     /// Adds a row that has another number of cells.
     pub fn compare(&self, record: &ByteRecord, place: Place, report: &mut Report<'_>) {
         if record.len() != self.names.len() {
-            report.add(
-                "csv.ragged",
-                "the row has another number of cells than the header",
-                |finding| {
-                    finding
-                        .place(place.to_string())
-                        .expected(format!("{} cells", self.names.len()))
-                        .found(format!("{} cells", record.len()))
-                },
-            );
+            report.add("csv.ragged", "the row has another number of cells than the header", |finding| {
+                finding
+                    .place(place.to_string())
+                    .expected(format!("{} cells", self.names.len()))
+                    .found(format!("{} cells", record.len()))
+            });
         }
     }
 
@@ -103,16 +86,9 @@ impl Header {
                 (Some(guess), None) => format!("; did you mean `{guess}`?"),
                 (None, None) => String::new(),
             };
-            report.add(
-                "csv.columns",
-                format!("the column `{name}` is missing{hint}"),
-                |finding| {
-                    finding
-                        .place("header")
-                        .expected(format!("a column `{name}`"))
-                        .found(listed(self.names()))
-                },
-            );
+            report.add("csv.columns", format!("the column `{name}` is missing{hint}"), |finding| {
+                finding.place("header").expected(format!("a column `{name}`")).found(listed(self.names()))
+            });
         }
     }
 

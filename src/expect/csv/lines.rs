@@ -17,11 +17,7 @@ pub(super) struct Lines {
 impl Lines {
     /// At the start of a file that was just opened.
     pub fn new(file: File) -> Self {
-        Self {
-            reader: BufReader::new(file),
-            byte: 0,
-            line: 1,
-        }
+        Self { reader: BufReader::new(file), byte: 0, line: 1 }
     }
 
     /// The line of the first character at or after `byte` that ends no line.

@@ -20,10 +20,7 @@ pub(super) fn closed(artifact: &Artifact, start: u64, rows: u64, report: &mut Re
             } else {
                 format!("row {rows}, the last one that could be read")
             };
-            finding
-                .place(place)
-                .expected("a closing `\"`")
-                .found("the end of the file")
+            finding.place(place).expected("a closing `\"`").found("the end of the file")
         }),
         Err(error) => unreadable(&error, report),
     }

@@ -44,20 +44,13 @@ impl Unique {
         let key = (self.hashers.0.hash_one(&values), self.hashers.1.hash_one(&values));
         let first = *self.seen.entry(key).or_insert(place.row);
         if first != place.row {
-            report.add(
-                "csv.unique",
-                format!("the values of row {first} occur again"),
-                |finding| {
-                    let shown: Vec<_> = values
-                        .iter()
-                        .map(|value| String::from_utf8_lossy(value))
-                        .collect();
-                    finding
-                        .place(format!("{place}, column {}", self.names))
-                        .expected("every combination once")
-                        .found(format!("`{}`", shown.join(", ")))
-                },
-            );
+            report.add("csv.unique", format!("the values of row {first} occur again"), |finding| {
+                let shown: Vec<_> = values.iter().map(|value| String::from_utf8_lossy(value)).collect();
+                finding
+                    .place(format!("{place}, column {}", self.names))
+                    .expected("every combination once")
+                    .found(format!("`{}`", shown.join(", ")))
+            });
         }
     }
 }

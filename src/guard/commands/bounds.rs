@@ -24,18 +24,10 @@ pub(super) fn beyond(text: &str) -> Option<String> {
             text.len()
         ));
     }
-    let brackets = text
-        .bytes()
-        .filter(|byte| matches!(byte, b'(' | b'{' | b'[' | b'`'))
-        .count();
+    let brackets = text.bytes().filter(|byte| matches!(byte, b'(' | b'{' | b'[' | b'`')).count();
     let keywords = text
         .split(|character: char| !character.is_ascii_alphanumeric())
-        .filter(|word| {
-            matches!(
-                *word,
-                "if" | "while" | "until" | "for" | "case" | "select" | "coproc"
-            )
-        })
+        .filter(|word| matches!(*word, "if" | "while" | "until" | "for" | "case" | "select" | "coproc"))
         .count();
     if brackets + keywords > OPENERS {
         return Some(format!(

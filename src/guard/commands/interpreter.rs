@@ -62,14 +62,8 @@ fn found(arguments: &[Word]) -> Code<'_> {
     let mut rest = arguments;
     while let Some((word, after)) = rest.split_first() {
         rest = after;
-        if ["-exec", "-execdir", "-ok", "-okdir"]
-            .iter()
-            .any(|option| word.is(option))
-        {
-            let end = after
-                .iter()
-                .position(|word| word.is(";") || word.is("+"))
-                .unwrap_or(after.len());
+        if ["-exec", "-execdir", "-ok", "-okdir"].iter().any(|option| word.is(option)) {
+            let end = after.iter().position(|word| word.is(";") || word.is("+")).unwrap_or(after.len());
             commands.push(after[..end].iter().map(|word| word.filled("{}")).collect());
             rest = &after[end..];
         }

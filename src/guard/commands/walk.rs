@@ -158,10 +158,7 @@ impl Walker {
     fn arithmetic(&mut self, expression: &UnexpandedArithmeticExpr) {
         match word::code_in_arithmetic(&expression.value) {
             Ok(code) => code.iter().for_each(|code| self.code(code)),
-            Err(error) => self.unclear(format!(
-                "`(({}))`, which cannot be read ({error})",
-                expression.value
-            )),
+            Err(error) => self.unclear(format!("`(({}))`, which cannot be read ({error})", expression.value)),
         }
     }
 
@@ -307,10 +304,7 @@ impl Walker {
             return;
         };
         let Some(path) = program.value.as_deref().filter(|_| !program.globs) else {
-            self.unclear(format!(
-                "`{}`, whose program is known only when it runs",
-                show(words)
-            ));
+            self.unclear(format!("`{}`, whose program is known only when it runs", show(words)));
             return;
         };
         self.found.commands.push(words.to_vec());
@@ -324,11 +318,7 @@ impl Walker {
             Wrapped::Completed(inner) => self.run(&inner, input),
             Wrapped::Shell => self.unclear(format!("`{}`, which starts a shell", show(words))),
             Wrapped::Unclear(word) => {
-                self.unclear(format!(
-                    "`{}`, where `{}` hides which program runs",
-                    show(words),
-                    word.text
-                ));
+                self.unclear(format!("`{}`, where `{}` hides which program runs", show(words), word.text));
             }
         }
         match interpreter::code(name, arguments) {
@@ -338,9 +328,7 @@ impl Walker {
                 for definition in definitions {
                     match &definition.value {
                         Some(text) => {
-                            text.split_once('=')
-                                .into_iter()
-                                .for_each(|(_, code)| self.code(code));
+                            text.split_once('=').into_iter().for_each(|(_, code)| self.code(code));
                         }
                         None => self.hidden(words, definition),
                     }
@@ -353,10 +341,9 @@ impl Walker {
             }
             Code::Input => match input {
                 Some(code) => self.code(code),
-                None => self.unclear(format!(
-                    "`{}`, which reads commands from its standard input",
-                    show(words)
-                )),
+                None => {
+                    self.unclear(format!("`{}`, which reads commands from its standard input", show(words)))
+                }
             },
             Code::Unclear(word) => self.hidden(words, word),
         }
@@ -384,11 +371,7 @@ impl Walker {
 
 /// The command as written.
 pub(super) fn show(words: &[Word]) -> String {
-    words
-        .iter()
-        .map(|word| word.text.as_str())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// A program's name without its folder.

@@ -19,20 +19,12 @@ pub(super) struct Word {
 impl Word {
     /// A word that only the running shell will know.
     pub fn unknown(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            value: None,
-            globs: false,
-        }
+        Self { text: text.to_owned(), value: None, globs: false }
     }
 
     /// The word where `placeholder` is replaced with what nobody knows yet.
     pub fn filled(&self, placeholder: &str) -> Self {
-        if self.text.contains(placeholder) {
-            Self::unknown(&self.text)
-        } else {
-            self.clone()
-        }
+        if self.text.contains(placeholder) { Self::unknown(&self.text) } else { self.clone() }
     }
 
     /// Whether it certainly is `text`.
@@ -85,10 +77,7 @@ fn parse(text: &str) -> Result<Vec<WordPieceWithSource>, String> {
 /// Whether `{a,b}` or `{1..3}` makes several words of it.
 fn has_braces(text: &str) -> Result<bool, String> {
     let parts = parse_brace_expansions(text, &ParserOptions::default()).map_err(|error| error.to_string())?;
-    Ok(parts
-        .iter()
-        .flatten()
-        .any(|part| matches!(part, BraceExpressionOrText::Expr(_))))
+    Ok(parts.iter().flatten().any(|part| matches!(part, BraceExpressionOrText::Expr(_))))
 }
 
 /// Expansions in expansions: nobody writes more, and each level is parsed anew.
@@ -110,13 +99,7 @@ struct Reader {
 
 impl Default for Reader {
     fn default() -> Self {
-        Self {
-            value: String::new(),
-            certain: true,
-            globs: false,
-            code: Vec::new(),
-            depth: 0,
-        }
+        Self { value: String::new(), certain: true, globs: false, code: Vec::new(), depth: 0 }
     }
 }
 
@@ -219,10 +202,7 @@ impl Reader {
         if self.depth == DEEPEST {
             return Err(format!("expansions are nested deeper than {DEEPEST} levels"));
         }
-        Ok(Self {
-            depth: self.depth + 1,
-            ..Self::default()
-        })
+        Ok(Self { depth: self.depth + 1, ..Self::default() })
     }
 }
 

@@ -47,24 +47,12 @@ const SHAPES: &[Shape] = &[
         name: "sudo",
         flags: "AbEHiKklnPSs",
         values: "CDgpRrTtUu",
-        long_flags: &[
-            "preserve-env",
-            "set-home",
-            "login",
-            "non-interactive",
-            "stdin",
-            "shell",
-        ],
+        long_flags: &["preserve-env", "set-home", "login", "non-interactive", "stdin", "shell"],
         long_values: &["user", "group", "chdir", "prompt"],
         assignments: true,
         ..PLAIN
     },
-    Shape {
-        name: "doas",
-        flags: "nsL",
-        values: "uC",
-        ..PLAIN
-    },
+    Shape { name: "doas", flags: "nsL", values: "uC", ..PLAIN },
     Shape {
         name: "timeout",
         flags: "fpv",
@@ -79,132 +67,30 @@ const SHAPES: &[Shape] = &[
         flags: "0oprtx",
         values: "adEILnPs",
         attached: "eil",
-        long_flags: &[
-            "null",
-            "interactive",
-            "no-run-if-empty",
-            "verbose",
-            "exit",
-            "open-tty",
-        ],
-        long_values: &[
-            "arg-file",
-            "delimiter",
-            "max-lines",
-            "max-args",
-            "max-procs",
-            "max-chars",
-        ],
+        long_flags: &["null", "interactive", "no-run-if-empty", "verbose", "exit", "open-tty"],
+        long_values: &["arg-file", "delimiter", "max-lines", "max-args", "max-procs", "max-chars"],
         ..PLAIN
     },
-    Shape {
-        name: "nice",
-        values: "n",
-        attached: "0123456789",
-        long_values: &["adjustment"],
-        ..PLAIN
-    },
-    Shape {
-        name: "ionice",
-        flags: "t",
-        values: "cn",
-        ..PLAIN
-    },
-    Shape {
-        name: "stdbuf",
-        values: "ioe",
-        long_values: &["input", "output", "error"],
-        ..PLAIN
-    },
-    Shape {
-        name: "time",
-        flags: "apqv",
-        values: "fo",
-        ..PLAIN
-    },
-    Shape {
-        name: "exec",
-        flags: "cl",
-        values: "a",
-        ..PLAIN
-    },
-    Shape {
-        name: "command",
-        flags: "p",
-        ..PLAIN
-    },
-    Shape {
-        name: "setsid",
-        flags: "cfw",
-        long_flags: &["ctty", "fork", "wait"],
-        ..PLAIN
-    },
-    Shape {
-        name: "taskset",
-        flags: "a",
-        own_words: 1,
-        ..PLAIN
-    },
-    Shape {
-        name: "chrt",
-        flags: "abfimor",
-        own_words: 1,
-        ..PLAIN
-    },
-    Shape {
-        name: "flock",
-        flags: "enosux",
-        values: "wE",
-        own_words: 1,
-        ..PLAIN
-    },
-    Shape {
-        name: "chroot",
-        own_words: 1,
-        ..PLAIN
-    },
-    Shape {
-        name: "nohup",
-        ..PLAIN
-    },
-    Shape {
-        name: "builtin",
-        ..PLAIN
-    },
-    Shape {
-        name: "busybox",
-        ..PLAIN
-    },
-    Shape {
-        name: "toybox",
-        ..PLAIN
-    },
-    Shape {
-        name: "setarch",
-        own_words: 1,
-        ..PLAIN
-    },
-    Shape {
-        name: "unshare",
-        flags: "CTUcfimnpru",
-        ..PLAIN
-    },
-    Shape {
-        name: "fakeroot",
-        ..PLAIN
-    },
-    Shape {
-        name: "strace",
-        flags: "cfqtvx",
-        values: "eops",
-        ..PLAIN
-    },
-    Shape {
-        name: "watch",
-        flags: "bcdegtx",
-        values: "n",
-        ..PLAIN
-    },
+    Shape { name: "nice", values: "n", attached: "0123456789", long_values: &["adjustment"], ..PLAIN },
+    Shape { name: "ionice", flags: "t", values: "cn", ..PLAIN },
+    Shape { name: "stdbuf", values: "ioe", long_values: &["input", "output", "error"], ..PLAIN },
+    Shape { name: "time", flags: "apqv", values: "fo", ..PLAIN },
+    Shape { name: "exec", flags: "cl", values: "a", ..PLAIN },
+    Shape { name: "command", flags: "p", ..PLAIN },
+    Shape { name: "setsid", flags: "cfw", long_flags: &["ctty", "fork", "wait"], ..PLAIN },
+    Shape { name: "taskset", flags: "a", own_words: 1, ..PLAIN },
+    Shape { name: "chrt", flags: "abfimor", own_words: 1, ..PLAIN },
+    Shape { name: "flock", flags: "enosux", values: "wE", own_words: 1, ..PLAIN },
+    Shape { name: "chroot", own_words: 1, ..PLAIN },
+    Shape { name: "nohup", ..PLAIN },
+    Shape { name: "builtin", ..PLAIN },
+    Shape { name: "busybox", ..PLAIN },
+    Shape { name: "toybox", ..PLAIN },
+    Shape { name: "setarch", own_words: 1, ..PLAIN },
+    Shape { name: "unshare", flags: "CTUcfimnpru", ..PLAIN },
+    Shape { name: "fakeroot", ..PLAIN },
+    Shape { name: "strace", flags: "cfqtvx", values: "eops", ..PLAIN },
+    Shape { name: "watch", flags: "bcdegtx", values: "n", ..PLAIN },
 ];
 
 /// What a wrapper runs.
@@ -229,10 +115,8 @@ pub(super) fn unwrap<'a>(program: &str, arguments: &'a [Word]) -> Wrapped<'a> {
     let Some(shape) = SHAPES.iter().find(|shape| shape.name == program) else {
         return Wrapped::No;
     };
-    let looks_up = program == "command"
-        && arguments
-            .first()
-            .is_some_and(|word| word.is("-v") || word.is("-V"));
+    let looks_up =
+        program == "command" && arguments.first().is_some_and(|word| word.is("-v") || word.is("-V"));
     if looks_up {
         return Wrapped::Nothing;
     }
@@ -256,16 +140,9 @@ fn completed(arguments: &[Word], command: &[Word]) -> Vec<Word> {
     let option = own.iter().position(|word| word.text.starts_with("-I"));
     let placeholder = option.and_then(|at| {
         let attached = own[at].value.as_deref()?.strip_prefix("-I")?;
-        if attached.is_empty() {
-            own.get(at + 1)?.value.as_deref()
-        } else {
-            Some(attached)
-        }
+        if attached.is_empty() { own.get(at + 1)?.value.as_deref() } else { Some(attached) }
     });
-    let mut words: Vec<Word> = command
-        .iter()
-        .map(|word| word.filled(placeholder.unwrap_or("{}")))
-        .collect();
+    let mut words: Vec<Word> = command.iter().map(|word| word.filled(placeholder.unwrap_or("{}"))).collect();
     if placeholder.is_none() {
         words.push(Word::unknown("..."));
     }
@@ -347,8 +224,6 @@ enum Value {
 
 fn is_name(text: &str) -> bool {
     let mut characters = text.chars();
-    characters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+    characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && characters.all(|character| character.is_ascii_alphanumeric() || character == '_')
 }

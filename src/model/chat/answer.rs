@@ -71,8 +71,7 @@ impl<'a> Answer<'a> {
             self.text.push_str(&text);
             deltas(Delta::Text(self.server.redact(&text)));
         }
-        self.refusal
-            .push_str(said["refusal"].as_str().unwrap_or_default());
+        self.refusal.push_str(said["refusal"].as_str().unwrap_or_default());
         for fragment in said["tool_calls"].as_array().into_iter().flatten() {
             self.grow(fragment, &fragment["function"]);
         }
@@ -103,12 +102,7 @@ impl<'a> Answer<'a> {
             }
             draft.arguments.push_str(&more);
         } else {
-            self.calls.push(Draft {
-                index,
-                id: id.to_owned(),
-                tool: tool.to_owned(),
-                arguments: more,
-            });
+            self.calls.push(Draft { index, id: id.to_owned(), tool: tool.to_owned(), arguments: more });
         }
     }
 
@@ -116,10 +110,7 @@ impl<'a> Answer<'a> {
     ///
     /// The id decides, then the order. An index alone decides nothing, since some servers send 0 for every call.
     fn place(&self, index: Option<u64>, id: &str, tool: &str) -> Option<usize> {
-        let at_index = self
-            .calls
-            .iter()
-            .rposition(|draft| index.is_some() && draft.index == index);
+        let at_index = self.calls.iter().rposition(|draft| index.is_some() && draft.index == index);
         if !id.is_empty() {
             let same = self.calls.iter().rposition(|draft| draft.id == id);
             // A server that gives every call one id names a tool again once the one before is whole.
@@ -169,12 +160,7 @@ impl<'a> Answer<'a> {
                 arguments: redact(&draft.arguments),
             })
         }));
-        Response {
-            items,
-            finish,
-            usage: self.usage,
-            model: self.model.as_deref().map(redact),
-        }
+        Response { items, finish, usage: self.usage, model: self.model.as_deref().map(redact) }
     }
 }
 
@@ -190,13 +176,9 @@ fn text(content: &Value) -> String {
 fn usage(usage: &Value) -> Option<Usage> {
     Some(Usage {
         input_tokens: usage["prompt_tokens"].as_u64()?,
-        cached_tokens: usage["prompt_tokens_details"]["cached_tokens"]
-            .as_u64()
-            .unwrap_or(0),
+        cached_tokens: usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
         output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
-        reasoning_tokens: usage["completion_tokens_details"]["reasoning_tokens"]
-            .as_u64()
-            .unwrap_or(0),
+        reasoning_tokens: usage["completion_tokens_details"]["reasoning_tokens"].as_u64().unwrap_or(0),
     })
 }
 
@@ -212,16 +194,11 @@ mod tests {
         let server = Server::new(Settings::new("m", "http://localhost:1/v1")).expect("a server");
         let mut answer = Answer::new(&server);
         for fragment in fragments {
-            answer.take(
-                &json!({"choices": [{"delta": {"tool_calls": [fragment]}}]}),
-                &|_| {},
-            );
+            answer.take(&json!({"choices": [{"delta": {"tool_calls": [fragment]}}]}), &|_| {});
         }
         let response = answer.finish();
         let calls = response.calls();
-        calls
-            .map(|call| (call.tool.clone(), call.arguments.clone()))
-            .collect()
+        calls.map(|call| (call.tool.clone(), call.arguments.clone())).collect()
     }
 
     fn piece(index: Option<u64>, id: &str, name: &str, arguments: &str) -> Value {
@@ -229,10 +206,7 @@ mod tests {
     }
 
     fn expected(calls: &[(&str, &str)]) -> Vec<(String, String)> {
-        calls
-            .iter()
-            .map(|(tool, arguments)| ((*tool).to_owned(), (*arguments).to_owned()))
-            .collect()
+        calls.iter().map(|(tool, arguments)| ((*tool).to_owned(), (*arguments).to_owned())).collect()
     }
 
     #[test]
@@ -248,10 +222,7 @@ mod tests {
 
     #[test]
     fn a_closing_fragment_is_no_call() {
-        let found = calls([
-            piece(Some(0), "a", "shell", "{\"x\":1}"),
-            piece(Some(0), "a", "shell", ""),
-        ]);
+        let found = calls([piece(Some(0), "a", "shell", "{\"x\":1}"), piece(Some(0), "a", "shell", "")]);
         assert_eq!(found, expected(&[("shell", "{\"x\":1}")]));
     }
 
@@ -259,16 +230,10 @@ mod tests {
     fn one_index_or_one_id_for_all_loses_no_call() {
         let two = expected(&[("shell", "{\"x\":1}"), ("shell", "{\"x\":2}")]);
         let (first, second) = ("{\"x\":1}", "{\"x\":2}");
-        for (index, ids) in [
-            (Some(0), ["a", "b"]),
-            (None, ["a", "b"]),
-            (Some(0), ["a", "a"]),
-            (None, ["", ""]),
-        ] {
-            let found = calls([
-                piece(index, ids[0], "shell", first),
-                piece(index, ids[1], "shell", second),
-            ]);
+        for (index, ids) in
+            [(Some(0), ["a", "b"]), (None, ["a", "b"]), (Some(0), ["a", "a"]), (None, ["", ""])]
+        {
+            let found = calls([piece(index, ids[0], "shell", first), piece(index, ids[1], "shell", second)]);
             assert_eq!(found, two, "{index:?} {ids:?}");
         }
     }

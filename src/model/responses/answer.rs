@@ -29,14 +29,7 @@ pub(super) struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     pub fn new(server: &'a Server) -> Self {
-        Self {
-            server,
-            done: Vec::new(),
-            begun: Vec::new(),
-            text: String::new(),
-            last: None,
-            model: None,
-        }
+        Self { server, done: Vec::new(), begun: Vec::new(), text: String::new(), last: None, model: None }
     }
 
     pub fn is_complete(&self) -> bool {
@@ -140,12 +133,7 @@ impl<'a> Answer<'a> {
             let calls = items.iter().position(|item| matches!(item, Item::Call(_)));
             items.insert(calls.unwrap_or(items.len()), Item::Assistant { text });
         }
-        Ok(Response {
-            items,
-            finish,
-            usage,
-            model: self.model.map(|model| self.server.redact(&model)),
-        })
+        Ok(Response { items, finish, usage, model: self.model.map(|model| self.server.redact(&model)) })
     }
 
     /// One item of the output, and whether it says that the model refused. Items without any text say nothing.
@@ -162,28 +150,20 @@ impl<'a> Answer<'a> {
                     }
                 }
                 text.push_str(value["content"].as_str().unwrap_or_default());
-                let item = Item::Assistant {
-                    text: self.server.redact(&text),
-                };
+                let item = Item::Assistant { text: self.server.redact(&text) };
                 (refused || !text.is_empty()).then_some((item, refused))
             }
             Some("function_call") => {
                 let text = |name: &str| value[name].as_str().unwrap_or_default();
                 let call = ToolCall {
-                    id: Some(text("call_id"))
-                        .filter(|id| !id.is_empty())
-                        .unwrap_or(text("id"))
-                        .to_owned(),
+                    id: Some(text("call_id")).filter(|id| !id.is_empty()).unwrap_or(text("id")).to_owned(),
                     tool: self.server.redact(text("name")),
                     arguments: self.server.redact(&arguments(&value["arguments"])),
                 };
                 Some((Item::Call(call), false))
             }
             Some(_) => {
-                let item = Item::Verbatim {
-                    provider: PROVIDER.to_owned(),
-                    value,
-                };
+                let item = Item::Verbatim { provider: PROVIDER.to_owned(), value };
                 Some((item, false))
             }
             None => None,
@@ -208,13 +188,9 @@ fn finish(response: &Value) -> Finish {
 fn usage(usage: &Value) -> Option<Usage> {
     Some(Usage {
         input_tokens: usage["input_tokens"].as_u64()?,
-        cached_tokens: usage["input_tokens_details"]["cached_tokens"]
-            .as_u64()
-            .unwrap_or(0),
+        cached_tokens: usage["input_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
         output_tokens: usage["output_tokens"].as_u64().unwrap_or(0),
-        reasoning_tokens: usage["output_tokens_details"]["reasoning_tokens"]
-            .as_u64()
-            .unwrap_or(0),
+        reasoning_tokens: usage["output_tokens_details"]["reasoning_tokens"].as_u64().unwrap_or(0),
     })
 }
 
@@ -238,10 +214,7 @@ mod tests {
     fn what_is_no_object_is_an_error_or_left_out() {
         for wrong in [json!("done"), json!([]), json!(1), Value::Null] {
             let error = read([json!({"type": "response.completed", "response": wrong})]);
-            assert_eq!(
-                error.expect_err("no response").diagnostic.code(),
-                "model::bad_answer"
-            );
+            assert_eq!(error.expect_err("no response").diagnostic.code(), "model::bad_answer");
             let answer = read([
                 json!({"type": "response.output_item.added", "item": wrong}),
                 json!({"type": "response.function_call_arguments.delta", "delta": "{}"}),
@@ -261,10 +234,7 @@ mod tests {
             json!({"type": "response.completed", "response": {"status": "completed"}}),
         ]);
         let answer = answer.expect("a response");
-        let calls: Vec<_> = answer
-            .calls()
-            .map(|call| (call.id.as_str(), call.arguments.as_str()))
-            .collect();
+        let calls: Vec<_> = answer.calls().map(|call| (call.id.as_str(), call.arguments.as_str())).collect();
         assert_eq!(calls, [("c1", "{\"a\":1}")]);
     }
 }

@@ -73,12 +73,7 @@ impl Desk {
         });
         let routes = Routes::new(globs)?;
         let mut settling = Settling::new(project.config.watch.settle);
-        let waiting = [
-            InputState::Seen,
-            InputState::Settling,
-            InputState::Ignored,
-            InputState::Blocked,
-        ];
+        let waiting = [InputState::Seen, InputState::Settling, InputState::Ignored, InputState::Blocked];
         for row in store.inputs(&waiting).await? {
             let change = InputChange {
                 path: row.path,
@@ -110,10 +105,7 @@ impl Desk {
         for group in observed.changes.chunks(Self::CHANGES) {
             self.record(group).await?;
         }
-        let mut tick = Tick {
-            queued: 0,
-            absent: self.absent,
-        };
+        let mut tick = Tick { queued: 0, absent: self.absent };
         for group in observed.ready.chunks(Self::GROUP) {
             tick.queued += self.take(group).await?;
         }
@@ -130,11 +122,7 @@ impl Desk {
         if absent != self.absent {
             self.absent = absent;
             let inbox = self.inbox.clone();
-            self.tell.say(if absent {
-                Notice::InboxAbsent(inbox)
-            } else {
-                Notice::InboxBack(inbox)
-            });
+            self.tell.say(if absent { Notice::InboxAbsent(inbox) } else { Notice::InboxBack(inbox) });
         }
     }
 
@@ -169,18 +157,11 @@ impl Desk {
             .zip(&taken)
             .map(|(change, taken)| {
                 let home = self.inbox.join(change.path.as_path());
-                (
-                    home,
-                    self.store.folder().join(&taken.claimed_path),
-                    change.fingerprint,
-                )
+                (home, self.store.folder().join(&taken.claimed_path), change.fingerprint)
             })
             .collect();
         let takings: Vec<Taking> = blocking(move || {
-            moves
-                .iter()
-                .map(|(home, claimed, version)| carry(home, claimed, *version))
-                .collect()
+            moves.iter().map(|(home, claimed, version)| carry(home, claimed, *version)).collect()
         })
         .await?;
         let mut claims = Vec::new();
@@ -191,17 +172,9 @@ impl Desk {
                     let runs = self.runs_for(change, &taken, fingerprint, &digest).await?;
                     notices.push(Notice::Claimed {
                         path: change.path.clone(),
-                        runs: runs
-                            .iter()
-                            .map(|run| (run.workflow.clone(), run.id.clone()))
-                            .collect(),
+                        runs: runs.iter().map(|run| (run.workflow.clone(), run.id.clone())).collect(),
                     });
-                    claims.push(Claim {
-                        input: taken.input,
-                        fingerprint,
-                        digest,
-                        runs,
-                    });
+                    claims.push(Claim { input: taken.input, fingerprint, digest, runs });
                     self.settling.claimed(&change.path);
                 }
                 Taking::Changed(reason) => self.undo(change, &taken, InputState::Settling, reason).await?,
@@ -230,11 +203,7 @@ impl Desk {
         let at = self.clock.now();
         let mut runs = Vec::new();
         for matching in self.routes.matching(&change.path) {
-            let Some(route) = self
-                .workflows
-                .iter()
-                .find(|route| route.workflow == matching.workflow)
-            else {
+            let Some(route) = self.workflows.iter().find(|route| route.workflow == matching.workflow) else {
                 continue;
             };
             runs.push(NewRun {
@@ -279,9 +248,7 @@ impl Desk {
 
     async fn refuse(&mut self, change: &InputChange, state: InputState, reason: String) -> Result<()> {
         let now = self.clock.elapsed();
-        let refused = self
-            .settling
-            .refused(&change.path, change.fingerprint, state, reason, now);
+        let refused = self.settling.refused(&change.path, change.fingerprint, state, reason, now);
         self.record(&[refused]).await
     }
 }

@@ -26,12 +26,7 @@ pub(crate) struct Putter {
 
 impl Putter {
     pub(crate) fn new(project: Project, store: Store, tell: Tell) -> Self {
-        Self {
-            project,
-            store,
-            tell,
-            one: Mutex::new(()),
-        }
+        Self { project, store, tell, one: Mutex::new(()) }
     }
 
     /// Puts an input away if all its runs have ended and it was not put away before.
@@ -53,9 +48,7 @@ impl Putter {
             Some(self.carry(&row, &claimed, state, &runs).await?)
         } else {
             // Moved before a crash, or taken away by someone.
-            row.final_path
-                .clone()
-                .filter(|path| exists(&self.project.root.join(path)))
+            row.final_path.clone().filter(|path| exists(&self.project.root.join(path)))
         };
         let (state, why) = match &to {
             Some(path) => (state, format!("all its runs ended; it stands in {}", shown(path))),
@@ -69,11 +62,7 @@ impl Putter {
             // Empty by now; that it is not, or is gone, harms nobody.
             let _ = std::fs::remove_dir(folder);
         }
-        self.tell.say(Notice::PutAway {
-            path: row.path,
-            state,
-            to: to.map(RawPath::new),
-        });
+        self.tell.say(Notice::PutAway { path: row.path, state, to: to.map(RawPath::new) });
         Ok(())
     }
 
@@ -86,19 +75,10 @@ impl Putter {
         runs: &[RunRow],
     ) -> Result<PathBuf> {
         let folders = &self.project.config.folders;
-        let base = if state == InputState::Done {
-            &folders.processed
-        } else {
-            &folders.failed
-        };
+        let base = if state == InputState::Done { &folders.processed } else { &folders.failed };
         let text = match state {
             InputState::Done => None,
-            _ => Some(reason::text(
-                &row.path,
-                base,
-                &folders.inbox,
-                &self.stories(runs).await?,
-            )),
+            _ => Some(reason::text(&row.path, base, &folders.inbox, &self.stories(runs).await?)),
         };
         let run = runs.last().map_or("", |run| run.id.as_str());
         for attempt in 0..names::ATTEMPTS {
@@ -159,10 +139,7 @@ impl Putter {
 fn end_of(runs: &[RunRow]) -> InputState {
     if runs.iter().all(|run| run.state == RunState::Succeeded) {
         InputState::Done
-    } else if runs
-        .iter()
-        .all(|run| matches!(run.state, RunState::Succeeded | RunState::Rejected))
-    {
+    } else if runs.iter().all(|run| matches!(run.state, RunState::Succeeded | RunState::Rejected)) {
         InputState::Rejected
     } else {
         InputState::Failed
@@ -201,7 +178,5 @@ fn unmovable(to: &Path, error: std::io::Error) -> Diagnostic {
             "its folder must be writable for this user; the file is kept in .tidemill/claimed until it is",
         ),
     };
-    Diagnostic::new(code, format!("cannot put a file away as {}", shown(to)))
-        .cause(error)
-        .help(help)
+    Diagnostic::new(code, format!("cannot put a file away as {}", shown(to))).cause(error).help(help)
 }

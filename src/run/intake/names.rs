@@ -32,17 +32,10 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// Puts `mark` before the extension, cutting the stem where the name would be too long.
 fn marked(name: &OsStr, mark: &str) -> OsString {
     let bytes = name.as_bytes();
-    let dot = bytes
-        .iter()
-        .rposition(|byte| *byte == b'.')
-        .filter(|dot| *dot > 0);
+    let dot = bytes.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > 0);
     let (stem, extension) = bytes.split_at(dot.unwrap_or(bytes.len()));
     // An extension this long is none.
-    let (stem, extension) = if extension.len() > LONGEST / 4 {
-        (bytes, &[][..])
-    } else {
-        (stem, extension)
-    };
+    let (stem, extension) = if extension.len() > LONGEST / 4 { (bytes, &[][..]) } else { (stem, extension) };
     let room = LONGEST - extension.len() - mark.len();
     let mut marked = stem[..stem.len().min(room)].to_vec();
     marked.extend_from_slice(mark.as_bytes());
@@ -55,9 +48,7 @@ mod tests {
     use super::*;
 
     fn name(path: &str, attempt: u32) -> String {
-        numbered(Path::new(path), "20261130-231805-k3xq", attempt)
-            .display()
-            .to_string()
+        numbered(Path::new(path), "20261130-231805-k3xq", attempt).display().to_string()
     }
 
     #[test]
@@ -74,10 +65,7 @@ mod tests {
         for attempt in [0, 1, 99] {
             let name = name(&long, attempt);
             let beside = beside(Path::new(&name), ".reason.txt");
-            assert!(
-                name.len() <= 255 && name.rsplit('.').next() == Some("csv"),
-                "{name}"
-            );
+            assert!(name.len() <= 255 && name.rsplit('.').next() == Some("csv"), "{name}");
             assert!(beside.as_os_str().len() <= 255, "{beside:?}");
         }
     }

@@ -17,10 +17,7 @@ use crate::trigger::drop_folder::scan::fingerprint;
 /// Opens a regular file for reading, following no link and waiting for nothing.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)
     } else {

@@ -42,12 +42,10 @@ async fn undo(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
     if let Some(claimed) = row.claimed_path.as_ref().map(|path| store.folder().join(path)) {
         let failed = |error: std::io::Error| {
             let message = format!("cannot put {} back into the inbox", row.path.display());
-            Diagnostic::new("watch::unmovable", message)
-                .cause(error)
-                .help(format!(
-                    "its folder must be writable for this user; it is kept as {}",
-                    claimed.display()
-                ))
+            Diagnostic::new("watch::unmovable", message).cause(error).help(format!(
+                "its folder must be writable for this user; it is kept as {}",
+                claimed.display()
+            ))
         };
         if place::stands(&home, row.fingerprint) && claimed.symlink_metadata().is_ok() {
             // Both: it was copied to another file system, and the original is still there.
@@ -83,12 +81,8 @@ fn complete(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
 async fn start_over(store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
     if run.published.is_some() {
         // Everything was done but saying so; a second time would publish twice.
-        let ended = What::RunEnded {
-            state: RunState::Succeeded,
-            report: None,
-            usage: run.usage,
-            cost: run.cost,
-        };
+        let ended =
+            What::RunEnded { state: RunState::Succeeded, report: None, usage: run.usage, cost: run.cost };
         return store.append(&run.id, ended).await.map(drop);
     }
     if run.state == RunState::Queued {
@@ -100,12 +94,7 @@ async fn start_over(store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
             .help("tidemill or the machine went down each time this run was in work; `tidemill logs` shows how far it came");
         return fail(store, run, &why).await;
     }
-    requeue(
-        store,
-        &run.id,
-        "tidemill ended while it was in work; it starts over",
-    )
-    .await?;
+    requeue(store, &run.id, "tidemill ended while it was in work; it starts over").await?;
     tell.say(Notice::Requeued(run.id.clone()));
     Ok(())
 }

@@ -48,7 +48,12 @@ pub(super) struct Container {
 impl Docker {
     /// Makes workspace and container, starts it and reads its isolation back. What was made is removed when one of
     /// these fails.
-    pub(super) async fn start_container(&self, run: &RunId, image: &ReadyImage, limits: &Limits) -> Result<Container> {
+    pub(super) async fn start_container(
+        &self,
+        run: &RunId,
+        image: &ReadyImage,
+        limits: &Limits,
+    ) -> Result<Container> {
         let name = format!("tidemill-{run}-{:08x}", fastrand::u32(..));
         self.make_workspace(&name, run, limits).await?;
         let started = self.create_and_start(&name, run, image, limits).await;

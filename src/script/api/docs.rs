@@ -12,19 +12,10 @@ pub fn stub(module: &Module) -> String {
         for field in class.fields {
             let kind = field.kind.strip_suffix('?').unwrap_or(field.kind);
             let optional = if kind.len() < field.kind.len() { "?" } else { "" };
-            let _ = writeln!(
-                text,
-                "---@field {}{optional} {kind} {}",
-                field.name,
-                sentence(field.doc)
-            );
+            let _ = writeln!(text, "---@field {}{optional} {kind} {}", field.name, sentence(field.doc));
         }
     }
-    let _ = write!(
-        text,
-        "\n---@class {}.module\nlocal {} = {{}}\n",
-        module.name, module.local
-    );
+    let _ = write!(text, "\n---@class {}.module\nlocal {} = {{}}\n", module.name, module.local);
     for entry in module.entries {
         let (parameters, result) = parts(entry.signature);
         let _ = write!(text, "\n---{}\n", entry.doc);
@@ -34,13 +25,7 @@ pub fn stub(module: &Module) -> String {
             names.push(name.trim_end_matches('?'));
         }
         let _ = writeln!(text, "---@return {result}");
-        let _ = writeln!(
-            text,
-            "function {}.{}({}) end",
-            module.local,
-            entry.name,
-            names.join(", ")
-        );
+        let _ = writeln!(text, "function {}.{}({}) end", module.local, entry.name, names.join(", "));
     }
     let _ = write!(text, "\nreturn {}\n", module.local);
     text
@@ -56,20 +41,14 @@ pub const OPAQUE: [(&str, &str); 11] = [
     ("tidemill.Declared", "What a script returns: a declared workflow."),
     ("tidemill.Trigger", "What starts a workflow."),
     ("tidemill.Image", "A container image."),
-    (
-        "tidemill.Secret",
-        "A handle on a secret; its value never is in Lua.",
-    ),
+    ("tidemill.Secret", "A handle on a secret; its value never is in Lua."),
     ("tidemill.Expectation", "What an output must be."),
     ("tidemill.Finding", "Something a check found wrong."),
     ("tidemill.Guardrail", "A check before something happens."),
     ("tidemill.Verdict", "What a guardrail says."),
     ("tidemill.Step", "One answer of a scripted model."),
     ("tidemill.Part", "A scripted model."),
-    (
-        "tidemill.Item",
-        "One item of a conversation, as a scripted model's function sees it.",
-    ),
+    ("tidemill.Item", "One item of a conversation, as a scripted model's function sees it."),
 ];
 
 /// The stub of the opaque objects.
@@ -93,11 +72,7 @@ pub fn page() -> String {
     );
     for module in MODULES {
         let _ = write!(text, "\n## `{}`\n\n{}\n", module.name, module.doc);
-        let _ = write!(
-            text,
-            "\n```lua\nlocal {} = require \"{}\"\n```\n",
-            module.local, module.name
-        );
+        let _ = write!(text, "\n```lua\nlocal {} = require \"{}\"\n```\n", module.local, module.name);
         for entry in module.entries {
             let _ = write!(
                 text,
@@ -113,11 +88,7 @@ pub fn page() -> String {
 }
 
 fn write_class(text: &mut String, class: &Class) {
-    let _ = write!(
-        text,
-        "\n### `{}`\n\n{}\n\n| field | type | |\n|---|---|---|\n",
-        class.name, class.doc
-    );
+    let _ = write!(text, "\n### `{}`\n\n{}\n\n| field | type | |\n|---|---|---|\n", class.name, class.doc);
     for field in class.fields {
         let kind = field.kind.replace('|', "\\|");
         let _ = writeln!(text, "| `{}` | `{kind}` | {} |", field.name, sentence(field.doc));
@@ -127,10 +98,7 @@ fn write_class(text: &mut String, class: &Class) {
 /// Docs of required fields double as advice, and begin with a small letter; here they are sentences.
 fn sentence(doc: &str) -> String {
     let mut characters = doc.chars();
-    let first = characters
-        .next()
-        .map(|c| c.to_uppercase().to_string())
-        .unwrap_or_default();
+    let first = characters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     let stop = if doc.ends_with('.') { "" } else { "." };
     format!("{first}{}{stop}", characters.as_str())
 }
@@ -139,13 +107,6 @@ fn sentence(doc: &str) -> String {
 fn parts(signature: &str) -> (Vec<(String, String)>, String) {
     let (parameters, result) = signature.rsplit_once("): ").unwrap_or((signature, "nil"));
     let parameters = parameters.trim_start_matches('(');
-    let named = parameters
-        .split(", ")
-        .filter_map(|parameter| parameter.split_once(": "));
-    (
-        named
-            .map(|(name, kind)| (name.to_owned(), kind.to_owned()))
-            .collect(),
-        result.to_owned(),
-    )
+    let named = parameters.split(", ").filter_map(|parameter| parameter.split_once(": "));
+    (named.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect(), result.to_owned())
 }

@@ -69,11 +69,7 @@ const CSV: Class = Class {
     word: "expect.csv",
     doc: "What `expect.csv` takes.",
     fields: &[
-        field(
-            "columns",
-            "string[]?",
-            "Columns that must be there; others may be.",
-        ),
+        field("columns", "string[]?", "Columns that must be there; others may be."),
         field(
             "types",
             "table<string, \"string\"|\"integer\"|\"number\"|\"boolean\"|\"date\"|\"datetime\">?",
@@ -113,11 +109,7 @@ const IMAGE: Class = Class {
     word: "expect.image",
     doc: "What `expect.image` takes.",
     fields: &[
-        field(
-            "format",
-            "\"png\"|\"jpeg\"|\"gif\"|\"webp\"|\"bmp\"?",
-            "The format; any of them without.",
-        ),
+        field("format", "\"png\"|\"jpeg\"|\"gif\"|\"webp\"|\"bmp\"?", "The format; any of them without."),
         field("min_width", "integer?", "Pixels at least."),
         field("max_width", "integer?", "Pixels at most."),
         field("min_height", "integer?", "Pixels at least."),
@@ -134,11 +126,7 @@ const TEXT: Class = Class {
         field("min_words", "integer?", "Words at least."),
         field("max_words", "integer?", "Words at most."),
         field("contains", "string|string[]?", "What must occur."),
-        field(
-            "pattern",
-            "string?",
-            "A pattern (regular expression) that must occur.",
-        ),
+        field("pattern", "string?", "A pattern (regular expression) that must occur."),
     ],
 };
 
@@ -187,11 +175,8 @@ fn ordered<T: PartialOrd + std::fmt::Display>(
     if let (Some(least), Some(most)) = (low.1, high.1)
         && least > most
     {
-        let message = format!(
-            "`{}` is {least} and `{}` is {most}, so nothing can pass",
-            fields.path(low.0),
-            high.0
-        );
+        let message =
+            format!("`{}` is {least} and `{}` is {most}, so nothing can pass", fields.path(low.0), high.0);
         let help = "the lower bound goes first";
         value::bad::<()>(host, &fields.at(low.0), "script::bad_limit", message, help);
     }
@@ -214,12 +199,7 @@ fn csv(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
                 enums: columns::columns(host, fields, "enum", value::texts),
                 patterns: columns::columns(host, fields, "pattern", columns::pattern),
             };
-            ordered(
-                host,
-                fields,
-                ("min_rows", csv.min_rows),
-                ("max_rows", csv.max_rows),
-            );
+            ordered(host, fields, ("min_rows", csv.min_rows), ("max_rows", csv.max_rows));
             Expect::Csv(csv)
         },
         Expect::Csv(Csv::default()),
@@ -235,9 +215,7 @@ fn json(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
             let read = |host: &Host, place: &Place, path: &str, value: &Value| {
                 schema::schema(lua, host, place, path, value)
             };
-            Expect::Json(Json {
-                schema: fields.with("schema", read),
-            })
+            Expect::Json(Json { schema: fields.with("schema", read) })
         },
         Expect::Json(Json::default()),
     )
@@ -253,13 +231,7 @@ fn image(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
                 let count = fields.count(name)?;
                 u32::try_from(count).ok().or_else(|| {
                     let message = format!("`{}` is more pixels than any picture has", fields.path(name));
-                    value::bad(
-                        host,
-                        &fields.at(name),
-                        "script::bad_limit",
-                        message,
-                        "write a smaller number",
-                    )
+                    value::bad(host, &fields.at(name), "script::bad_limit", message, "write a smaller number")
                 })
             };
             let format = fields.with("format", |host, place, path, value| {
@@ -279,18 +251,8 @@ fn image(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
                 min_height: pixels("min_height"),
                 max_height: pixels("max_height"),
             };
-            ordered(
-                host,
-                fields,
-                ("min_width", image.min_width),
-                ("max_width", image.max_width),
-            );
-            ordered(
-                host,
-                fields,
-                ("min_height", image.min_height),
-                ("max_height", image.max_height),
-            );
+            ordered(host, fields, ("min_width", image.min_width), ("max_width", image.max_width));
+            ordered(host, fields, ("min_height", image.min_height), ("max_height", image.max_height));
             Expect::Image(image)
         },
         Expect::Image(Image::default()),
@@ -314,12 +276,7 @@ fn text(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
                 contains: contains.unwrap_or_default(),
                 pattern: fields.with("pattern", columns::pattern),
             };
-            ordered(
-                host,
-                fields,
-                ("min_words", text.min_words),
-                ("max_words", text.max_words),
-            );
+            ordered(host, fields, ("min_words", text.min_words), ("max_words", text.max_words));
             Expect::Text(text)
         },
         Expect::Text(Text::default()),
@@ -337,12 +294,7 @@ fn file(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
                 max_size: fields.with("max_size", value::size),
                 magic: fields.text("magic"),
             };
-            ordered(
-                host,
-                fields,
-                ("min_size", file.min_size),
-                ("max_size", file.max_size),
-            );
+            ordered(host, fields, ("min_size", file.min_size), ("max_size", file.max_size));
             Expect::File(file)
         },
         Expect::File(File::default()),

@@ -75,16 +75,8 @@ const COMMANDS: Class = Class {
     word: "guard.commands",
     doc: "What `guard.commands` takes: patterns such as `curl *`.",
     fields: &[
-        Field {
-            name: "deny",
-            kind: "string[]?",
-            doc: "Commands that are refused.",
-        },
-        Field {
-            name: "ask",
-            kind: "string[]?",
-            doc: "Commands a person must agree to.",
-        },
+        Field { name: "deny", kind: "string[]?", doc: "Commands that are refused." },
+        Field { name: "ask", kind: "string[]?", doc: "Commands a person must agree to." },
         Field {
             name: "allow",
             kind: "string[]?",
@@ -104,11 +96,7 @@ pub(in crate::script) const INLINE: Class = Class {
             kind: "\"input\"|\"prompt\"|\"tool_call\"|\"tool_output\"|\"answer\"",
             doc: "before what it is asked",
         },
-        Field {
-            name: "name",
-            kind: "string?",
-            doc: "its name in logs",
-        },
+        Field { name: "name", kind: "string?", doc: "its name in logs" },
         Field {
             name: "check",
             kind: "fun(subject: table, run: tidemill.Run): (tidemill.Verdict|nil)",
@@ -127,17 +115,9 @@ fn input_size(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let max = fields.as_ref().and_then(|fields| fields.with("max", value::size));
     if let (Some(0), Some(fields)) = (max, &fields) {
         let message = "`guard.input_size.max` is 0, so every file would be refused".to_owned();
-        value::bad::<()>(
-            &host,
-            &fields.at("max"),
-            "script::bad_limit",
-            message,
-            "write it like `20MB`",
-        );
+        value::bad::<()>(&host, &fields.at("max"), "script::bad_limit", message, "write it like `20MB`");
     }
-    lua.pack(Thing::Guardrail(Guardrail::InputSize {
-        max: max.unwrap_or(0),
-    }))
+    lua.pack(Thing::Guardrail(Guardrail::InputSize { max: max.unwrap_or(0) }))
 }
 
 fn commands(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
@@ -145,36 +125,19 @@ fn commands(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     host.loading("guard.commands")?;
     let place = host.call_site(lua, "commands", &arguments).argument(0);
     let value = arguments.into_iter().next().unwrap_or(Value::Nil);
-    let mut guardrail = Guardrail::Commands {
-        deny: Vec::new(),
-        ask: Vec::new(),
-        allow: Vec::new(),
-    };
+    let mut guardrail = Guardrail::Commands { deny: Vec::new(), ask: Vec::new(), allow: Vec::new() };
     if let Some(fields) = Fields::read(&host, value, place, &COMMANDS) {
         let patterns = |name: &str| {
             let patterns = fields.texts(name);
-            for (index, _) in patterns
-                .iter()
-                .enumerate()
-                .filter(|(_, pattern)| pattern.trim().is_empty())
-            {
+            for (index, _) in patterns.iter().enumerate().filter(|(_, pattern)| pattern.trim().is_empty()) {
                 let message = format!("`{}[{}]` is empty", fields.path(name), index + 1);
                 let place = fields.at(name).item(index + 1);
-                value::bad::<()>(
-                    &host,
-                    &place,
-                    "script::bad_pattern",
-                    message,
-                    "write it like `curl *`",
-                );
+                value::bad::<()>(&host, &place, "script::bad_pattern", message, "write it like `curl *`");
             }
             patterns
         };
         let (deny, ask, allow) = (patterns("deny"), patterns("ask"), patterns("allow"));
-        if ["deny", "ask", "allow"]
-            .iter()
-            .all(|name| fields.value(name) == Value::Nil)
-        {
+        if ["deny", "ask", "allow"].iter().all(|name| fields.value(name) == Value::Nil) {
             fields.note(
                 "script::missing_field",
                 "`guard.commands` has no rule, so it guards nothing".to_owned(),
@@ -205,10 +168,8 @@ fn replace(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
         Some(Value::String(text)) => Ok(Some(text.to_string_lossy())),
         None | Some(Value::Nil) => Ok(None),
         Some(other) => {
-            let message = format!(
-                "`guard.replace` takes {what} as text, and got {}",
-                value::describe(&other)
-            );
+            let message =
+                format!("`guard.replace` takes {what} as text, and got {}", value::describe(&other));
             Err(Raised::misuse(message).word("replace"))
         }
     };

@@ -126,15 +126,9 @@ fn declare(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let place = host.call_site(lua, "workflow", &arguments).argument(0);
     let value = arguments.into_iter().next().unwrap_or(Value::Nil);
     if host.declared().is_some() {
-        let mistake = Diagnostic::new(
-            "script::second_workflow",
-            "a script declares one workflow, and this is another",
-        );
-        host.mistake(
-            place
-                .mark_name(mistake, "here")
-                .help("move it into a file of its own"),
-        );
+        let mistake =
+            Diagnostic::new("script::second_workflow", "a script declares one workflow, and this is another");
+        host.mistake(place.mark_name(mistake, "here").help("move it into a file of its own"));
     }
     host.declare(place.name("name"));
     match workflow::read(&host, value, place) {
@@ -150,9 +144,7 @@ fn drop(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let value = arguments.into_iter().next().unwrap_or(Value::Nil);
     let fields = Fields::read(&host, value, place, &DROP);
     let glob = fields.and_then(|fields| fields.with("glob", glob));
-    lua.pack(Thing::Drop(Drop {
-        glob: glob.unwrap_or_default(),
-    }))
+    lua.pack(Thing::Drop(Drop { glob: glob.unwrap_or_default() }))
 }
 
 fn glob(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
@@ -187,10 +179,7 @@ fn image(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
 
 fn tag(host: &Host, place: &Place, value: &Value) -> Option<String> {
     let text = value::text(host, place, "mill.image", value)?;
-    let fits = !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "._-/:@".contains(c));
+    let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:@".contains(c));
     if fits {
         return Some(text);
     }
@@ -206,13 +195,7 @@ fn folder(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Strin
         Ok(folder) => folder,
         Err(why) => {
             let message = format!("`{shown}` {why}");
-            return value::bad(
-                host,
-                place,
-                "script::bad_path",
-                message,
-                "name a folder of the project",
-            );
+            return value::bad(host, place, "script::bad_path", message, "name a folder of the project");
         }
     };
     if host.files().is_pinned() {
@@ -240,13 +223,7 @@ fn access(host: &Host, place: &Place, value: Option<Value>) -> Access {
                 "rw" => Some(Access::ReadWrite),
                 other => {
                     let message = format!("`access` is \"{}\"", value::shorten(other));
-                    value::bad(
-                        host,
-                        place,
-                        "script::wrong_type",
-                        message,
-                        "it is \"ro\" or \"rw\"",
-                    )
+                    value::bad(host, place, "script::wrong_type", message, "it is \"ro\" or \"rw\"")
                 }
             }
         })
@@ -276,13 +253,7 @@ fn file(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
             .map_err(|why| Raised::misuse(format!("the path {why}")))?;
         return lua.pack(Thing::Content(Content::File(path), Access::ReadOnly));
     }
-    let path = manifest::project_path(
-        &host,
-        &site.argument(0),
-        "mill.file",
-        &value,
-        manifest::Wanted::File,
-    );
+    let path = manifest::project_path(&host, &site.argument(0), "mill.file", &value, manifest::Wanted::File);
     let access = access(&host, &site.argument(1), arguments.next());
     lua.pack(Thing::Content(Content::File(path.unwrap_or_default()), access))
 }
@@ -293,13 +264,7 @@ fn dir(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let site = host.call_site(lua, "dir", &arguments);
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);
-    let path = manifest::project_path(
-        &host,
-        &site.argument(0),
-        "mill.dir",
-        &value,
-        manifest::Wanted::Folder,
-    );
+    let path = manifest::project_path(&host, &site.argument(0), "mill.dir", &value, manifest::Wanted::Folder);
     let access = access(&host, &site.argument(1), arguments.next());
     lua.pack(Thing::Content(Content::Dir(path.unwrap_or_default()), access))
 }

@@ -120,9 +120,7 @@ fn build(lua: &Lua, module: &'static Module) -> mlua::Result<Table> {
         "__newindex",
         lua.create_function(move |_, _: MultiValue| -> mlua::Result<()> {
             let raised = Raised::misuse(format!("`{}` cannot be changed", module.name));
-            Err(raised
-                .help("keep your own functions in a module of your own")
-                .into())
+            Err(raised.help("keep your own functions in a module of your own").into())
         })?,
     )?;
     rules.raw_set(

@@ -106,9 +106,7 @@ impl Thing {
                 let host = Host::of(lua)?;
                 // A run is pinned to what its script read when it loaded.
                 let text = if host.is_running() {
-                    host.files()
-                        .known(path)
-                        .ok_or_else(|| "was not read when the script loaded".to_owned())
+                    host.files().known(path).ok_or_else(|| "was not read when the script loaded".to_owned())
                 } else {
                     host.files().text(path)
                 };
@@ -132,13 +130,10 @@ impl UserData for Thing {
                 other => Ok(other.describe().to_owned()),
             }
         });
-        methods.add_meta_function(
-            MetaMethod::Concat,
-            |_, sides: MultiValue| -> mlua::Result<String> {
-                let thing = sides.iter().find_map(Self::of);
-                Err(thing.map_or_else(|| mlua::Error::runtime("not text"), |thing| thing.opaque()))
-            },
-        );
+        methods.add_meta_function(MetaMethod::Concat, |_, sides: MultiValue| -> mlua::Result<String> {
+            let thing = sides.iter().find_map(Self::of);
+            Err(thing.map_or_else(|| mlua::Error::runtime("not text"), |thing| thing.opaque()))
+        });
         methods.add_meta_method(MetaMethod::Index, |_, thing, name: String| -> mlua::Result<()> {
             let raised = Raised::unknown(format!("{} has no `{name}`", thing.describe())).word(&name);
             let near = nearest(&name, ["text"]);

@@ -57,19 +57,13 @@ fn script(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let place = host.call_site(lua, "script", &arguments).argument(0);
     let value = arguments.into_iter().next().unwrap_or(Value::Nil);
     let mut steps = Vec::new();
-    for (index, (place, value)) in value::list(&host, &place, "test.script", &value)
-        .unwrap_or_default()
-        .into_iter()
-        .enumerate()
+    for (index, (place, value)) in
+        value::list(&host, &place, "test.script", &value).unwrap_or_default().into_iter().enumerate()
     {
         if let Some(step) = turn(&value) {
             steps.push(step);
         } else {
-            let message = format!(
-                "step {} of `test.script` is {}",
-                index + 1,
-                value::describe(&value)
-            );
+            let message = format!("step {} of `test.script` is {}", index + 1, value::describe(&value));
             let mistake = place.mark_value(Diagnostic::new("script::wrong_type", message), "not a step");
             host.mistake(
                 mistake.help("use test.shell(...), test.call(...), test.say(...), or a list of them"),
@@ -110,11 +104,7 @@ fn text(who: &str, what: &str, value: Option<Value>) -> mlua::Result<String> {
         other => {
             let got = value::describe(&other.unwrap_or(Value::Nil));
             let word = who.rsplit('.').next().unwrap_or(who);
-            Err(
-                Raised::misuse(format!("`{who}` takes {what} as text, and it is {got}"))
-                    .word(word)
-                    .into(),
-            )
+            Err(Raised::misuse(format!("`{who}` takes {what} as text, and it is {got}")).word(word).into())
         }
     }
 }
@@ -122,10 +112,7 @@ fn text(who: &str, what: &str, value: Option<Value>) -> mlua::Result<String> {
 fn shell(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let command = text("test.shell", "the command", arguments.into_iter().next())?;
     let arguments = serde_json::json!({ "command": command }).to_string();
-    lua.pack(Thing::Step(Step {
-        text: String::new(),
-        calls: vec![("shell".into(), arguments)],
-    }))
+    lua.pack(Thing::Step(Step { text: String::new(), calls: vec![("shell".into(), arguments)] }))
 }
 
 fn call(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
@@ -139,25 +126,17 @@ fn call(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
         }
         None | Some(Value::Nil) => "{}".into(),
         Some(other) => {
-            let message = format!(
-                "`test.call` takes arguments as a table, and got {}",
-                value::describe(&other)
-            );
+            let message =
+                format!("`test.call` takes arguments as a table, and got {}", value::describe(&other));
             return Err(Raised::misuse(message).word("call").into());
         }
     };
-    lua.pack(Thing::Step(Step {
-        text: String::new(),
-        calls: vec![(tool, arguments)],
-    }))
+    lua.pack(Thing::Step(Step { text: String::new(), calls: vec![(tool, arguments)] }))
 }
 
 fn say(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let text = text("test.say", "what the model says", arguments.into_iter().next())?;
-    lua.pack(Thing::Step(Step {
-        text,
-        calls: Vec::new(),
-    }))
+    lua.pack(Thing::Step(Step { text, calls: Vec::new() }))
 }
 
 fn read(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {

@@ -17,11 +17,7 @@ pub(in crate::script) const AGENT: Class = Class {
     word: "agent",
     doc: "Who does the work.",
     fields: &[
-        Field {
-            name: "name",
-            kind: "string?",
-            doc: "A name for logs.",
-        },
+        Field { name: "name", kind: "string?", doc: "A name for logs." },
         Field {
             name: "model",
             kind: "string",
@@ -47,14 +43,11 @@ const MOST_TURNS: u64 = 10_000;
 pub(super) fn read(host: &Host, place: &Place, value: &Value) -> Option<Agent> {
     let fields = Fields::read(host, value.clone(), place.clone(), &AGENT)?;
     let max_turns = fields.count("max_turns").and_then(|turns| {
-        u32::try_from(turns)
-            .ok()
-            .filter(|_| (1..=MOST_TURNS).contains(&turns))
-            .or_else(|| {
-                let message = format!("`agent.max_turns` is {turns}");
-                let help = format!("it is from 1 to {MOST_TURNS}");
-                value::bad(host, &fields.at("max_turns"), "script::bad_limit", message, &help)
-            })
+        u32::try_from(turns).ok().filter(|_| (1..=MOST_TURNS).contains(&turns)).or_else(|| {
+            let message = format!("`agent.max_turns` is {turns}");
+            let help = format!("it is from 1 to {MOST_TURNS}");
+            value::bad(host, &fields.at("max_turns"), "script::bad_limit", message, &help)
+        })
     });
     let model = fields.text("model");
     if model.as_ref().is_some_and(|model| model.trim().is_empty()) {
@@ -96,13 +89,7 @@ pub(super) fn words(host: &Host, place: &Place, path: &str, value: &Value) -> Op
         ),
         Some(Thing::Secret(_)) => {
             let message = format!("`{path}` is a secret, and secrets never reach a model");
-            value::bad(
-                host,
-                place,
-                "script::secret_in_text",
-                message,
-                "say in words what is to be done",
-            )
+            value::bad(host, place, "script::secret_in_text", message, "say in words what is to be done")
         }
         _ => match value {
             Value::String(_) => value::text(host, place, path, value),

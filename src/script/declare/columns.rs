@@ -18,16 +18,8 @@ pub(in crate::script) const RANGE: Class = Class {
     word: "range",
     doc: "Bounds of a number, both included: { min = 0, max = 1 } or { 0, 1 }.",
     fields: &[
-        Field {
-            name: "min",
-            kind: "number?",
-            doc: "Least.",
-        },
-        Field {
-            name: "max",
-            kind: "number?",
-            doc: "Most.",
-        },
+        Field { name: "min", kind: "number?", doc: "Least." },
+        Field { name: "max", kind: "number?", doc: "Most." },
     ],
 };
 
@@ -43,12 +35,7 @@ pub(in crate::script) fn columns<T>(
         .map(name)
         .into_iter()
         .filter_map(|(column, place, value)| {
-            let said = read(
-                host,
-                &place,
-                &format!("{path}.{}", value::shorten(&column)),
-                &value,
-            )?;
+            let said = read(host, &place, &format!("{path}.{}", value::shorten(&column)), &value)?;
             Some((column, said))
         })
         .collect()
@@ -65,10 +52,7 @@ pub(in crate::script) fn column_type(
     let found = ColumnType::WORDS.into_iter().find(|(known, _)| *known == word);
     found.map(|(_, kind)| kind).or_else(|| {
         let words = ColumnType::WORDS.map(|(word, _)| word);
-        let message = format!(
-            "`{path}` is \"{}\", which is no type of a column",
-            value::shorten(&word)
-        );
+        let message = format!("`{path}` is \"{}\", which is no type of a column", value::shorten(&word));
         let help = advice(nearest(&word, words), &words);
         value::bad(host, place, "script::wrong_type", message, &help)
     })
@@ -83,23 +67,14 @@ pub(in crate::script) fn range(host: &Host, place: &Place, path: &str, value: &V
         },
         other => {
             let fields = Fields::read(host, other.clone(), place.clone(), &RANGE)?;
-            Range {
-                min: fields.with("min", value::number),
-                max: fields.with("max", value::number),
-            }
+            Range { min: fields.with("min", value::number), max: fields.with("max", value::number) }
         }
     };
     if let (Some(min), Some(max)) = (range.min, range.max)
         && min > max
     {
         let message = format!("`{path}` goes from {min} to {max}, so nothing can pass");
-        return value::bad(
-            host,
-            place,
-            "script::bad_limit",
-            message,
-            "the lower bound goes first",
-        );
+        return value::bad(host, place, "script::bad_limit", message, "the lower bound goes first");
     }
     Some(range)
 }
@@ -111,12 +86,7 @@ pub(in crate::script) fn pattern(host: &Host, place: &Place, path: &str, value: 
         Ok(_) => Some(text),
         Err(error) => {
             let why = error.to_string();
-            let why = why
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .trim_start_matches("error: ")
-                .to_owned();
+            let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             let message = format!("`{path}` is not a regular expression: {why}");
             let help = "write Lua's long string [[...]] where a pattern has backslashes";
             value::bad(host, place, "script::bad_pattern", message, help)

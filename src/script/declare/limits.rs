@@ -19,16 +19,8 @@ pub(in crate::script) const LIMITS: Class = Class {
     word: "limits",
     doc: "What one run may use, repairs included.",
     fields: &[
-        Field {
-            name: "cost_usd",
-            kind: "number?",
-            doc: "Dollars for models. Needs a known price.",
-        },
-        Field {
-            name: "tokens",
-            kind: "integer?",
-            doc: "Tokens, read and written together.",
-        },
+        Field { name: "cost_usd", kind: "number?", doc: "Dollars for models. Needs a known price." },
+        Field { name: "tokens", kind: "integer?", doc: "Tokens, read and written together." },
         Field {
             name: "wall",
             kind: "string|number?",
@@ -39,26 +31,10 @@ pub(in crate::script) const LIMITS: Class = Class {
             kind: "string|number?",
             doc: "Wall time of one command; 2 minutes without.",
         },
-        Field {
-            name: "memory",
-            kind: "string|integer?",
-            doc: "Memory of the sandbox: `2GiB`, or bytes.",
-        },
-        Field {
-            name: "cpus",
-            kind: "number?",
-            doc: "Processor cores; 2 without.",
-        },
-        Field {
-            name: "pids",
-            kind: "integer?",
-            doc: "Processes at once; 256 without.",
-        },
-        Field {
-            name: "disk",
-            kind: "string|integer?",
-            doc: "Bytes that fit in /workspace; 1 GiB without.",
-        },
+        Field { name: "memory", kind: "string|integer?", doc: "Memory of the sandbox: `2GiB`, or bytes." },
+        Field { name: "cpus", kind: "number?", doc: "Processor cores; 2 without." },
+        Field { name: "pids", kind: "integer?", doc: "Processes at once; 256 without." },
+        Field { name: "disk", kind: "string|integer?", doc: "Bytes that fit in /workspace; 1 GiB without." },
     ],
 };
 
@@ -90,55 +66,29 @@ pub(super) fn read(host: &Host, place: &Place, value: &Value) -> Option<Limits> 
     let fields = Fields::read(host, value.clone(), place.clone(), &LIMITS)?;
     let usual = Limits::default();
     let money = |dollars: &f64| format!("${dollars}");
-    let dollars = fields.with("cost_usd", value::number).filter(|dollars| {
-        within(
-            &fields,
-            host,
-            "cost_usd",
-            dollars,
-            &(LEAST_DOLLARS, MOST_DOLLARS),
-            money,
-        )
-    });
+    let dollars = fields
+        .with("cost_usd", value::number)
+        .filter(|dollars| within(&fields, host, "cost_usd", dollars, &(LEAST_DOLLARS, MOST_DOLLARS), money));
     let tokens = fields
         .count("tokens")
         .filter(|tokens| within(&fields, host, "tokens", tokens, &(1, MOST_TOKENS), u64::to_string));
     let time = |name: &str| {
         let duration = fields.with(name, value::duration)?;
-        within(&fields, host, name, &duration, &(SHORTEST, LONGEST), |duration| {
-            show_duration(*duration)
-        })
-        .then_some(duration)
+        within(&fields, host, name, &duration, &(SHORTEST, LONGEST), |duration| show_duration(*duration))
+            .then_some(duration)
     };
     let wall = time("wall");
     let command = time("command");
     let bytes = |name: &str, least: u64| {
         let size = fields.with(name, value::size)?;
-        within(&fields, host, name, &size, &(least, MOST_BYTES), |size| {
-            show_size(*size)
-        })
-        .then_some(size)
+        within(&fields, host, name, &size, &(least, MOST_BYTES), |size| show_size(*size)).then_some(size)
     };
-    let cpus = fields.with("cpus", value::number).filter(|cpus| {
-        within(
-            &fields,
-            host,
-            "cpus",
-            cpus,
-            &(LEAST_CPUS, MOST_CPUS),
-            f64::to_string,
-        )
-    });
-    let pids = fields.count("pids").filter(|pids| {
-        within(
-            &fields,
-            host,
-            "pids",
-            pids,
-            &(LEAST_PIDS, MOST_PIDS),
-            u64::to_string,
-        )
-    });
+    let cpus = fields
+        .with("cpus", value::number)
+        .filter(|cpus| within(&fields, host, "cpus", cpus, &(LEAST_CPUS, MOST_CPUS), f64::to_string));
+    let pids = fields
+        .count("pids")
+        .filter(|pids| within(&fields, host, "pids", pids, &(LEAST_PIDS, MOST_PIDS), u64::to_string));
     let wall_or_usual = wall.unwrap_or(usual.wall);
     if let Some(command) = command
         && command > wall_or_usual
@@ -174,10 +124,7 @@ fn within<T: PartialOrd>(
 ) -> bool {
     let fits = range.0 <= *value && *value <= range.1;
     if !fits {
-        let message = format!(
-            "`limits.{name}` is {}, and no run can work with that",
-            show(value)
-        );
+        let message = format!("`limits.{name}` is {}, and no run can work with that", show(value));
         let help = format!("it is from {} to {}", show(&range.0), show(&range.1));
         value::bad::<()>(host, &fields.at(name), "script::bad_limit", message, &help);
     }

@@ -60,10 +60,8 @@ pub(super) fn workspace_path(host: &Host, place: &Place, text: &str) -> Option<W
     WorkspacePath::parse(text).map_or_else(
         |why| {
             let message = format!("the path `{}` {why}", value::shorten(text));
-            let mistake = place.mark_name(
-                crate::diagnostic::Diagnostic::new("script::bad_path", message),
-                "here",
-            );
+            let mistake =
+                place.mark_name(crate::diagnostic::Diagnostic::new("script::bad_path", message), "here");
             host.mistake(mistake.help("paths are relative to /workspace, like `input/data.csv`"));
             None
         },
@@ -99,11 +97,7 @@ pub(super) fn read(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Entry
             host.mistake(place.mark_name(mistake, "here").help(help));
             continue;
         }
-        entries.push(Entry {
-            path,
-            content,
-            access,
-        });
+        entries.push(Entry { path, content, access });
     }
     entries.sort_by(|left, right| left.path.cmp(&right.path));
     entries

@@ -31,17 +31,9 @@ pub(in crate::script) const WORKFLOW: Class = Class {
     word: "mill.workflow",
     doc: "What `mill.workflow` takes.",
     fields: &[
-        field(
-            "name",
-            "string",
-            "a word of `a-z`, `0-9`, `-` and `_`, unique in the project",
-        ),
+        field("name", "string", "a word of `a-z`, `0-9`, `-` and `_`, unique in the project"),
         field("description", "string?", "One line for lists."),
-        field(
-            "triggers",
-            "tidemill.Trigger[]?",
-            "What starts it besides `tidemill run`.",
-        ),
+        field("triggers", "tidemill.Trigger[]?", "What starts it besides `tidemill run`."),
         field("image", "tidemill.Image", "where its commands run: mill.image"),
         field(
             "manifest",
@@ -79,11 +71,7 @@ pub(in crate::script) const REPAIR: Class = Class {
     name: "tidemill.Repair",
     word: "repair",
     doc: "What happens when a check fails.",
-    fields: &[field(
-        "attempts",
-        "integer",
-        "how often findings go back to the agent",
-    )],
+    fields: &[field("attempts", "integer", "how often findings go back to the agent")],
 };
 
 /// A model that has not understood by then will not.
@@ -95,9 +83,8 @@ const LONGEST_NAME: usize = 64;
 pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option<Workflow> {
     let fields = Fields::read(host, value, place, &WORKFLOW)?;
     let agent = fields.with("agent", |host, place, _, value| agent::read(host, place, value));
-    let limits = fields
-        .with("limits", |host, place, _, value| limits::read(host, place, value))
-        .unwrap_or_default();
+    let limits =
+        fields.with("limits", |host, place, _, value| limits::read(host, place, value)).unwrap_or_default();
     if let Some(agent) = &agent {
         check_price(host, &fields, agent, &limits);
     }
@@ -107,9 +94,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         file: String::new(),
         digest: Digest::of(""),
         triggers: triggers(host, &fields),
-        image: fields
-            .with("image", image)
-            .unwrap_or(Image::Reference(String::new())),
+        image: fields.with("image", image).unwrap_or(Image::Reference(String::new())),
         manifest: manifest::read(host, fields.map("manifest")),
         agent: agent.unwrap_or(Agent {
             name: String::new(),
@@ -117,9 +102,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
             instructions: String::new(),
             max_turns: Agent::DEFAULT_MAX_TURNS,
         }),
-        prompt: fields
-            .with("prompt", prompt)
-            .unwrap_or(Prompt::Text(String::new())),
+        prompt: fields.with("prompt", prompt).unwrap_or(Prompt::Text(String::new())),
         limits,
         guardrails: guardrails(host, &fields),
         outputs: outputs(host, &fields),
@@ -149,13 +132,7 @@ fn triggers(host: &Host, fields: &Fields<'_>) -> Vec<Drop> {
             drops.push(drop);
         } else {
             let path = format!("triggers[{}]", index + 1);
-            value::wrong::<()>(
-                host,
-                &place,
-                &path,
-                "a trigger such as mill.drop { glob = ... }",
-                &value,
-            );
+            value::wrong::<()>(host, &place, &path, "a trigger such as mill.drop { glob = ... }", &value);
         }
     }
     drops
@@ -175,13 +152,7 @@ fn prompt(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Promp
     let text = agent::words(host, place, path, value)?;
     if text.trim().is_empty() {
         let help = "say what the agent is to do";
-        return value::bad(
-            host,
-            place,
-            "script::wrong_type",
-            "the prompt is empty".into(),
-            help,
-        );
+        return value::bad(host, place, "script::wrong_type", "the prompt is empty".into(), help);
     }
     Some(Prompt::Text(text))
 }
@@ -205,10 +176,7 @@ fn inline(host: &Host, place: Place, value: Value, number: usize) -> Option<Guar
         let word = value::text(host, place, path, value)?;
         Stage::parse(&word).or_else(|| {
             let words = Stage::ALL.map(Stage::as_str);
-            let message = format!(
-                "`{path}` is \"{}\", which is no stage of a run",
-                value::shorten(&word)
-            );
+            let message = format!("`{path}` is \"{}\", which is no stage of a run", value::shorten(&word));
             let help = advice(crate::diagnostic::nearest(&word, words), &words);
             value::bad(host, place, "script::wrong_type", message, &help)
         })
@@ -238,11 +206,7 @@ fn outputs(host: &Host, fields: &Fields<'_>) -> Vec<Output> {
         };
         if let Some(message) = message {
             let mistake = Diagnostic::new("script::bad_path", message);
-            host.mistake(
-                place
-                    .mark_name(mistake, "here")
-                    .help("each output is one file, declared once"),
-            );
+            host.mistake(place.mark_name(mistake, "here").help("each output is one file, declared once"));
             continue;
         }
         if let Some(Thing::Expect(expect)) = Thing::of(&value) {
@@ -286,9 +250,6 @@ fn check_price(host: &Host, fields: &Fields<'_>, agent: &Agent, limits: &Limits)
 
 fn is_priced(config: &Config, name: &str) -> bool {
     let named = |model: &&ModelConfig| model.model.as_deref() == Some(name);
-    let model = config
-        .models
-        .get(name)
-        .or_else(|| config.models.values().find(named));
+    let model = config.models.get(name).or_else(|| config.models.values().find(named));
     model.is_some_and(|model| model.provider == Provider::Scripted || model.price.is_some())
 }

@@ -30,111 +30,42 @@ enum Shape {
 
 /// Rules for files, the more telling ones first: the last one takes every name with a dot in front.
 const FILES: [(Rule, Shape); 28] = [
-    (
-        rule("rclone-partial", "a partial upload of rclone"),
-        Shape::Ends(".partial"),
-    ),
-    (
-        rule("filepart", "a partial upload of WinSCP or FileZilla"),
-        Shape::Ends(".filepart"),
-    ),
-    (
-        rule("crdownload", "a download Chrome has not finished"),
-        Shape::Ends(".crdownload"),
-    ),
-    (
-        rule("part", "a download that is not finished"),
-        Shape::Ends(".part"),
-    ),
-    (
-        rule("download", "a download Safari has not finished"),
-        Shape::Ends(".download"),
-    ),
-    (
-        rule("word-temporary", "a temporary file of Word"),
-        Shape::Between("~WR", ".tmp"),
-    ),
+    (rule("rclone-partial", "a partial upload of rclone"), Shape::Ends(".partial")),
+    (rule("filepart", "a partial upload of WinSCP or FileZilla"), Shape::Ends(".filepart")),
+    (rule("crdownload", "a download Chrome has not finished"), Shape::Ends(".crdownload")),
+    (rule("part", "a download that is not finished"), Shape::Ends(".part")),
+    (rule("download", "a download Safari has not finished"), Shape::Ends(".download")),
+    (rule("word-temporary", "a temporary file of Word"), Shape::Between("~WR", ".tmp")),
     (rule("tmp", "a temporary file"), Shape::Ends(".tmp")),
     (rule("vim-swap", "a swap file of vim"), Shape::Ends(".swp")),
     (rule("vim-swap", "a swap file of vim"), Shape::Ends(".swo")),
     (rule("vim-swap", "a swap file of vim"), Shape::Ends(".swx")),
     (rule("vim-probe", "a probe of vim"), Shape::Is("4913")),
-    (
-        rule("libreoffice-lock", "a lock of LibreOffice"),
-        Shape::Between(".~lock.", "#"),
-    ),
-    (
-        rule("emacs-autosave", "an unsaved copy of Emacs"),
-        Shape::Between("#", "#"),
-    ),
+    (rule("libreoffice-lock", "a lock of LibreOffice"), Shape::Between(".~lock.", "#")),
+    (rule("emacs-autosave", "an unsaved copy of Emacs"), Shape::Between("#", "#")),
     (rule("emacs-lock", "a lock of Emacs"), Shape::Starts(".#")),
-    (
-        rule("office-lock", "a lock of Microsoft Office"),
-        Shape::Starts("~$"),
-    ),
-    (
-        rule("syncthing-temporary", "a file Syncthing has not finished"),
-        Shape::Between(".syncthing.", ".tmp"),
-    ),
-    (
-        rule("syncthing-temporary", "a file Syncthing has not finished"),
-        Shape::Starts("~syncthing~"),
-    ),
-    (
-        rule("gnome-temporary", "a file GNOME has not finished"),
-        Shape::Starts(".goutputstream-"),
-    ),
+    (rule("office-lock", "a lock of Microsoft Office"), Shape::Starts("~$")),
+    (rule("syncthing-temporary", "a file Syncthing has not finished"), Shape::Between(".syncthing.", ".tmp")),
+    (rule("syncthing-temporary", "a file Syncthing has not finished"), Shape::Starts("~syncthing~")),
+    (rule("gnome-temporary", "a file GNOME has not finished"), Shape::Starts(".goutputstream-")),
     (rule("macos-metadata", "metadata of macOS"), Shape::Starts("._")),
-    (
-        rule("macos-metadata", "metadata of macOS"),
-        Shape::Is(".DS_Store"),
-    ),
-    (
-        rule("windows-metadata", "metadata of Windows"),
-        Shape::Is("Thumbs.db"),
-    ),
-    (
-        rule("windows-metadata", "metadata of Windows"),
-        Shape::Is("desktop.ini"),
-    ),
-    (
-        rule("nfs-removed", "a removed file that NFS still holds open"),
-        Shape::Starts(".nfs"),
-    ),
-    (
-        rule("synology-metadata", "metadata of a Synology disk station"),
-        Shape::Is("@eaDir"),
-    ),
-    (
-        rule("archive-metadata", "metadata of macOS in an archive"),
-        Shape::Is("__MACOSX"),
-    ),
-    (
-        rule("rsync-temporary", "a file rsync has not finished"),
-        Shape::Rsync,
-    ),
+    (rule("macos-metadata", "metadata of macOS"), Shape::Is(".DS_Store")),
+    (rule("windows-metadata", "metadata of Windows"), Shape::Is("Thumbs.db")),
+    (rule("windows-metadata", "metadata of Windows"), Shape::Is("desktop.ini")),
+    (rule("nfs-removed", "a removed file that NFS still holds open"), Shape::Starts(".nfs")),
+    (rule("synology-metadata", "metadata of a Synology disk station"), Shape::Is("@eaDir")),
+    (rule("archive-metadata", "metadata of macOS in an archive"), Shape::Is("__MACOSX")),
+    (rule("rsync-temporary", "a file rsync has not finished"), Shape::Rsync),
     (rule("backup", "an editor's backup"), Shape::Ends("~")),
     (rule("hidden", "a hidden file"), Shape::Starts(".")),
 ];
 
 /// Rules for folders; what lies in such a folder is not looked at.
 const FOLDERS: [(Rule, Shape); 5] = [
-    (
-        rule("synology-metadata", "metadata of a Synology disk station"),
-        Shape::Is("@eaDir"),
-    ),
-    (
-        rule("archive-metadata", "metadata of macOS in an archive"),
-        Shape::Is("__MACOSX"),
-    ),
-    (
-        rule("syncthing-metadata", "a folder of Syncthing"),
-        Shape::Starts(".st"),
-    ),
-    (
-        rule("download", "a download Safari has not finished"),
-        Shape::Ends(".download"),
-    ),
+    (rule("synology-metadata", "metadata of a Synology disk station"), Shape::Is("@eaDir")),
+    (rule("archive-metadata", "metadata of macOS in an archive"), Shape::Is("__MACOSX")),
+    (rule("syncthing-metadata", "a folder of Syncthing"), Shape::Starts(".st")),
+    (rule("download", "a download Safari has not finished"), Shape::Ends(".download")),
     (rule("hidden", "a hidden folder"), Shape::Starts(".")),
 ];
 
@@ -154,10 +85,7 @@ const fn rule(name: &'static str, what: &'static str) -> Rule {
 
 fn first(rules: &[(Rule, Shape)], name: &OsStr) -> Option<Rule> {
     let name = name.as_bytes().to_ascii_lowercase();
-    rules
-        .iter()
-        .find(|(_, shape)| shape.fits(&name))
-        .map(|(rule, _)| *rule)
+    rules.iter().find(|(_, shape)| shape.fits(&name)).map(|(rule, _)| *rule)
 }
 
 impl Shape {

@@ -44,11 +44,7 @@ impl Routes {
                         .help("write it like `energy/*.csv`; `**` crosses folders")
                 })?
                 .compile_matcher();
-            Ok(Route {
-                workflow: workflow.to_owned(),
-                glob: glob.to_owned(),
-                matcher,
-            })
+            Ok(Route { workflow: workflow.to_owned(), glob: glob.to_owned(), matcher })
         });
         routes.collect::<Result<_>>().map(Self)
     }
@@ -56,16 +52,9 @@ impl Routes {
     /// The workflows a path is for, each once, in the order they were given.
     pub fn matching(&self, path: &RawPath) -> Vec<Match<'_>> {
         let mut found: Vec<Match<'_>> = Vec::new();
-        for route in self
-            .0
-            .iter()
-            .filter(|route| route.matcher.is_match(path.as_path()))
-        {
+        for route in self.0.iter().filter(|route| route.matcher.is_match(path.as_path())) {
             if !found.iter().any(|known| known.workflow == route.workflow) {
-                found.push(Match {
-                    workflow: &route.workflow,
-                    glob: &route.glob,
-                });
+                found.push(Match { workflow: &route.workflow, glob: &route.glob });
             }
         }
         found
@@ -76,10 +65,7 @@ impl Routes {
         self.0
             .iter()
             .filter(|route| !route.matcher.is_match(path.as_path()))
-            .map(|route| Match {
-                workflow: &route.workflow,
-                glob: &route.glob,
-            })
+            .map(|route| Match { workflow: &route.workflow, glob: &route.glob })
             .collect()
     }
 }
@@ -99,11 +85,7 @@ mod tests {
 
     #[test]
     fn a_star_stays_in_its_folder() {
-        let globs = [
-            ("flat", "energy/*.csv"),
-            ("deep", "energy/**/*.csv"),
-            ("top", "*.csv"),
-        ];
+        let globs = [("flat", "energy/*.csv"), ("deep", "energy/**/*.csv"), ("top", "*.csv")];
         assert_eq!(workflows(&globs, "energy/a.csv"), ["flat", "deep"]);
         assert_eq!(workflows(&globs, "energy/2026/a.csv"), ["deep"]);
         assert_eq!(workflows(&globs, "a.csv"), ["top"]);
@@ -118,13 +100,7 @@ mod tests {
     #[test]
     fn names_of_any_bytes_match() {
         let globs = [("all", "*.csv")];
-        for name in [
-            &b"\xff\xfe.csv"[..],
-            b"a\nb.csv",
-            b"-rf.csv",
-            b"'\".csv",
-            "\u{1f30a}.csv".as_bytes(),
-        ] {
+        for name in [&b"\xff\xfe.csv"[..], b"a\nb.csv", b"-rf.csv", b"'\".csv", "\u{1f30a}.csv".as_bytes()] {
             let name = OsString::from_vec(name.to_vec());
             assert_eq!(workflows(&globs, &name), ["all"], "{name:?}");
         }

@@ -59,11 +59,7 @@ pub enum Sight {
 
 /// Looks at the whole inbox.
 pub fn scan(inbox: &Path) -> Scan {
-    let mut scan = Scan {
-        root: root(inbox),
-        found: Vec::new(),
-        unread: Vec::new(),
-    };
+    let mut scan = Scan { root: root(inbox), found: Vec::new(), unread: Vec::new() };
     if scan.root == Root::Absent {
         return scan;
     }
@@ -125,46 +121,28 @@ fn found(path: RawPath, metadata: io::Result<Metadata>) -> Option<Found> {
     let (sight, fingerprint) = match metadata {
         Ok(metadata) => (sight(&path, &metadata), fingerprint(&metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => (
-            Sight::Unreadable(error.raw_os_error().unwrap_or_default()),
-            UNSEEN,
-        ),
+        Err(error) => (Sight::Unreadable(error.raw_os_error().unwrap_or_default()), UNSEEN),
     };
-    Some(Found {
-        path,
-        sight,
-        fingerprint,
-    })
+    Some(Found { path, sight, fingerprint })
 }
 
 /// The version of a file.
 pub fn fingerprint(metadata: &Metadata) -> Fingerprint {
     Fingerprint {
         size: metadata.len(),
-        mtime_ns: metadata
-            .mtime()
-            .saturating_mul(1_000_000_000)
-            .saturating_add(metadata.mtime_nsec()),
+        mtime_ns: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
         inode: metadata.ino(),
         device: metadata.dev(),
     }
 }
 
 /// The version of what could not be seen.
-const UNSEEN: Fingerprint = Fingerprint {
-    size: 0,
-    mtime_ns: 0,
-    inode: 0,
-    device: 0,
-};
+const UNSEEN: Fingerprint = Fingerprint { size: 0, mtime_ns: 0, inode: 0, device: 0 };
 
 /// The inbox itself.
 pub fn root(inbox: &Path) -> Root {
     match fs::metadata(inbox) {
-        Ok(metadata) if metadata.is_dir() => Root::Present {
-            inode: metadata.ino(),
-            device: metadata.dev(),
-        },
+        Ok(metadata) if metadata.is_dir() => Root::Present { inode: metadata.ino(), device: metadata.dev() },
         _ => Root::Absent,
     }
 }
@@ -179,25 +157,14 @@ fn look(folder: &Path, entry: &DirEntry, scan: &mut Scan, folders: &mut Vec<Path
         },
         Ok(metadata) => (sight(&path, &metadata), fingerprint(&metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-        Err(error) => (
-            Sight::Unreadable(error.raw_os_error().unwrap_or_default()),
-            UNSEEN,
-        ),
+        Err(error) => (Sight::Unreadable(error.raw_os_error().unwrap_or_default()), UNSEEN),
     };
-    scan.found.push(Found {
-        path,
-        sight,
-        fingerprint,
-    });
+    scan.found.push(Found { path, sight, fingerprint });
 }
 
 /// An ignored folder is the same whatever happens in it.
 fn steady(metadata: &Metadata) -> Fingerprint {
-    Fingerprint {
-        size: 0,
-        mtime_ns: 0,
-        ..fingerprint(metadata)
-    }
+    Fingerprint { size: 0, mtime_ns: 0, ..fingerprint(metadata) }
 }
 
 fn sight(path: &RawPath, metadata: &Metadata) -> Sight {

@@ -31,11 +31,7 @@ struct Dirty {
 impl Watch {
     /// For that inbox; nothing is watched yet.
     pub fn new(inbox: &Path) -> Self {
-        Self {
-            inbox: inbox.to_owned(),
-            dirty: Arc::default(),
-            armed: None,
-        }
+        Self { inbox: inbox.to_owned(), dirty: Arc::default(), armed: None }
     }
 
     /// Watches the folder that stands there now, unless that is the one already watched. Call it *before* a scan:

@@ -23,9 +23,7 @@ pub fn complaints(protocol: Protocol, seen: &Seen, text: &str) -> Vec<String> {
     if !seen.body.is_object() {
         found.push("the body is no JSON object".to_owned());
     }
-    let key = seen
-        .header("authorization")
-        .and_then(|value| value.strip_prefix("Bearer "));
+    let key = seen.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     if key.is_some_and(|key| key.is_empty() || text.contains(key)) {
         found.push("the key stands in the body, or is empty".to_owned());
     }
@@ -67,16 +65,13 @@ fn moves(protocol: Protocol, seen: &Seen) -> Vec<Move<'_>> {
     for item in seen.items() {
         let text = |name: &str| item[name].as_str().unwrap_or_default();
         match (protocol, text("type"), text("role")) {
-            (Protocol::Responses, "function_call", _) => moves.push(Move::Call {
-                id: text("call_id"),
-                arguments: &item["arguments"],
-            }),
+            (Protocol::Responses, "function_call", _) => {
+                moves.push(Move::Call { id: text("call_id"), arguments: &item["arguments"] })
+            }
             (Protocol::Responses, "function_call_output", _) => {
                 moves.push(Move::Output { id: text("call_id") })
             }
-            (Protocol::Chat, _, "tool") => moves.push(Move::Output {
-                id: text("tool_call_id"),
-            }),
+            (Protocol::Chat, _, "tool") => moves.push(Move::Output { id: text("tool_call_id") }),
             (Protocol::Chat, _, "assistant") => {
                 for call in item["tool_calls"].as_array().into_iter().flatten() {
                     moves.push(Move::Call {

@@ -38,12 +38,7 @@ pub async fn read(socket: &mut TcpStream, buffer: &mut Vec<u8>, connection: usiz
     let text = String::from_utf8_lossy(&buffer[head_end + 4..end]).into_owned();
     buffer.drain(..end);
     let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-    let seen = Seen {
-        target,
-        headers,
-        body,
-        connection,
-    };
+    let seen = Seen { target, headers, body, connection };
     Some((seen, text))
 }
 

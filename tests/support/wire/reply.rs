@@ -258,10 +258,7 @@ impl Reply {
         let messages = match &self.content {
             Content::Nothing => return None,
             Content::Raw(content_type, bytes) => {
-                return Some(Body {
-                    content_type,
-                    chunks: self.pieces(vec![bytes.clone()]),
-                });
+                return Some(Body { content_type, chunks: self.pieces(vec![bytes.clone()]) });
             }
             Content::Messages(messages) => messages.clone(),
             Content::Answer(answer) => match (protocol, framing) {
@@ -275,26 +272,17 @@ impl Reply {
             Framing::Sse => ("text/event-stream", messages.iter().map(event).collect()),
             Framing::Lines => (
                 "application/x-ndjson",
-                messages
-                    .iter()
-                    .map(|message| format!("{message}\n").into_bytes())
-                    .collect(),
+                messages.iter().map(|message| format!("{message}\n").into_bytes()).collect(),
             ),
             Framing::Whole => (
                 "application/json",
-                messages
-                    .iter()
-                    .map(|message| message.to_string().into_bytes())
-                    .collect(),
+                messages.iter().map(|message| message.to_string().into_bytes()).collect(),
             ),
         };
         if framing == Framing::Sse && protocol == Protocol::Chat {
             chunks.push(b"data: [DONE]\n\n".to_vec());
         }
-        Some(Body {
-            content_type,
-            chunks: self.pieces(chunks),
-        })
+        Some(Body { content_type, chunks: self.pieces(chunks) })
     }
 
     fn pieces(&self, chunks: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
@@ -321,10 +309,7 @@ impl Answer {
             Ids::Missing => None,
             Ids::Same => Some("call_0".to_owned()),
         };
-        self.calls
-            .iter()
-            .map(|(tool, arguments)| (id(), tool.as_str(), arguments.as_str()))
-            .collect()
+        self.calls.iter().map(|(tool, arguments)| (id(), tool.as_str(), arguments.as_str())).collect()
     }
 
     /// Why it stopped, in the words of Chat Completions.

@@ -38,9 +38,7 @@ pub fn events(answer: &Answer) -> Vec<Value> {
         }
         let arguments = item["arguments"].as_str().unwrap_or_default();
         for piece in Answer::pieces(arguments) {
-            events.push(at(
-                json!({ "type": "response.function_call_arguments.delta", "delta": piece }),
-            ));
+            events.push(at(json!({ "type": "response.function_call_arguments.delta", "delta": piece })));
         }
         if item["type"] == "function_call" && !answer.habits.bare {
             let done = json!({ "type": "response.function_call_arguments.done", "arguments": arguments });
