@@ -157,8 +157,7 @@ impl Output {
 
     /// Bytes between head and tail that are not shown.
     pub fn hidden(&self) -> u64 {
-        self.total
-            .saturating_sub((self.head.len() + self.tail.len()) as u64)
+        self.total.saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 }
 
@@ -169,17 +168,11 @@ pub struct Caps {
     pub file: u64,
     /// Bytes of all files together.
     pub total: u64,
-    /// Entries looked at in the folders the outputs are in.
-    pub entries: u64,
 }
 
 impl Default for Caps {
     fn default() -> Self {
-        Self {
-            file: 256 << 20,
-            total: 1 << 30,
-            entries: 10_000,
-        }
+        Self { file: 256 << 20, total: 1 << 30 }
     }
 }
 
@@ -188,7 +181,7 @@ impl Default for Caps {
 pub struct Collected {
     /// Regular files, hashed while written, in path order.
     pub artifacts: Vec<Artifact>,
-    /// What was asked for and refused: the path, and a sentence why (a link, a device, too big, too many entries).
+    /// What was asked for and refused: the path, and a sentence why (a link, a device, too big).
     pub refused: Vec<(WorkspacePath, String)>,
 }
 

@@ -1,1 +1,103 @@
 //! Sandboxes as hardened Docker containers, through bollard.
+
+mod archive;
+mod bases;
+mod build;
+mod collect;
+mod connect;
+mod container;
+mod context;
+mod errors;
+mod exec;
+mod images;
+mod isolation;
+mod output;
+mod owner;
+mod place;
+mod read;
+mod sweep;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::config::Build;
+use crate::diagnostic::Result;
+use crate::event::id::{Digest, RunId};
+use crate::sandbox::docker::owner::Owner;
+use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox};
+use crate::workflow::image::Image;
+use crate::workflow::limits::Limits;
+
+/// Every container and volume of ours carries this label, with the run's id.
+pub const RUN_LABEL: &str = "tidemill.run";
+/// The process that owns it.
+pub const OWNER_LABEL: &str = "tidemill.owner";
+/// A hash of the project's folder.
+pub const PROJECT_LABEL: &str = "tidemill.project";
+
+/// A Docker engine.
+#[derive(Clone)]
+pub struct Docker {
+    client: bollard::Docker,
+    /// The engine's version, e.g. `20.10.24`.
+    version: String,
+    root: PathBuf,
+    build: Build,
+    bases: BTreeMap<String, String>,
+    owner: Owner,
+}
+
+impl Docker {
+    /// Connects to the engine (`DOCKER_HOST`, the current context, the usual sockets) and agrees on an API version.
+    pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String>) -> Result<Self> {
+        let (client, version) = connect::connect().await?;
+        Ok(Self {
+            client,
+            version,
+            root: root.to_owned(),
+            build: build.clone(),
+            bases: bases.clone(),
+            owner: Owner::this_process()?,
+        })
+    }
+
+    /// The engine's version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn labels(&self, run: &RunId) -> std::collections::HashMap<String, String> {
+        let project = Digest::of(self.root.as_os_str().as_encoded_bytes()).short().to_owned();
+        [
+            (RUN_LABEL.to_owned(), run.to_string()),
+            (OWNER_LABEL.to_owned(), self.owner.to_string()),
+            (PROJECT_LABEL.to_owned(), project),
+        ]
+        .into()
+    }
+}
+
+#[async_trait]
+impl Engine for Docker {
+    async fn prepare(&self, image: &Image, progress: &dyn Progress) -> Result<ReadyImage> {
+        self.ready_image(image, progress).await
+    }
+
+    async fn start(&self, run: &RunId, image: &ReadyImage, limits: &Limits) -> Result<Arc<dyn Sandbox>> {
+        Ok(Arc::new(self.start_container(run, image, limits).await?))
+    }
+
+    async fn sweep(&self) -> Result<usize> {
+        self.sweep_dead().await
+    }
+}
+
+impl fmt::Debug for Docker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Docker {}", self.version)
+    }
+}

@@ -1,0 +1,43 @@
+//! What the engine says, turned into what a person can do.
+
+use bollard::errors::Error;
+
+use crate::diagnostic::Diagnostic;
+
+/// The engine's own words, without bollard's around them.
+pub(super) fn words(error: &Error) -> String {
+    match error {
+        Error::DockerResponseServerError { message, .. } => message.clone(),
+        Error::DockerStreamError { error } => error.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The HTTP status, when the engine answered.
+pub(super) fn status(error: &Error) -> Option<u16> {
+    match error {
+        Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+/// Whether the thing asked for does not exist.
+pub(super) fn is_missing(error: &Error) -> bool {
+    status(error) == Some(404)
+}
+
+/// An engine error while doing `what` ("start the container").
+pub(super) fn explain(what: &str, error: Error) -> Diagnostic {
+    let words = words(&error);
+    let lower = words.to_lowercase();
+    let (code, help) = if lower.contains("no space left") || lower.contains("disk quota") {
+        ("sandbox::disk_full", "the engine's disk is full: `docker system df` shows what takes room, `docker system prune` frees it")
+    } else if lower.contains("permission denied") {
+        ("sandbox::no_permission", "this user may not use the engine's socket: join the group `docker` or run as root")
+    } else if status(&error).is_none() {
+        ("sandbox::engine_gone", "the engine no longer answers: is the daemon still running? `tidemill doctor` checks it")
+    } else {
+        ("sandbox::engine", "`tidemill doctor` checks the engine")
+    };
+    Diagnostic::new(code, format!("cannot {what}: {}", words.trim())).help(help).cause(error)
+}

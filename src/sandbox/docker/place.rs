@@ -1,0 +1,118 @@
+//! Files into the workspace.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bollard::query_parameters::UploadToContainerOptionsBuilder;
+
+use crate::sandbox::docker::archive::{Member, Whose, stream};
+use crate::sandbox::docker::container::{Container, WORKSPACE};
+use crate::sandbox::docker::errors::words;
+use crate::sandbox::{Body, Command, Placed, Placement, SandboxError};
+use crate::workflow::manifest::Access;
+use crate::workflow::path::WorkspacePath;
+
+/// A move within the workspace takes no time; a full engine may.
+const MOVE: Duration = Duration::from_secs(30);
+
+impl Container {
+    /// The first call fills the empty workspace. Later ones come from the agent, and are carried out with its rights:
+    /// the engine writes as root and would overwrite what the agent may not, or follow a link it planted.
+    pub(super) async fn place(&self, files: Vec<Placement>) -> Result<Placed, SandboxError> {
+        let mut placed = Placed::default();
+        for file in &files {
+            placed.files += 1;
+            placed.bytes += size(&file.body).map_err(|why| SandboxError::Refused(file.path.clone(), why))?;
+        }
+        if !self.filled.swap(true, Ordering::AcqRel) {
+            self.upload(members(files)).await?;
+            return Ok(placed);
+        }
+        for file in files {
+            self.place_as_agent(file).await?;
+        }
+        Ok(placed)
+    }
+
+    async fn upload(&self, members: Vec<Member>) -> Result<(), SandboxError> {
+        if members.is_empty() {
+            return Ok(());
+        }
+        let options = UploadToContainerOptionsBuilder::default().path(WORKSPACE).build();
+        let body = bollard::body_try_stream(stream(members));
+        match self.engine.client.upload_to_container(&self.id, Some(options), body).await {
+            Ok(()) => Ok(()),
+            Err(error) if words(&error).contains("no space left") => Err(SandboxError::Engine(no_room())),
+            Err(error) => Err(self.failed("place files in the workspace", error).await),
+        }
+    }
+
+    async fn place_as_agent(&self, file: Placement) -> Result<(), SandboxError> {
+        /// `mv -T` replaces a link instead of following it, and never moves into a folder.
+        const MOVE_IN: &str = r#"mkdir -p -- "$(dirname -- "$2")" && mv -f -T -- "$1" "$2"; code=$?; rm -f -- "$1"; exit $code"#;
+        let staged = format!(".staged-{:016x}", fastrand::u64(..));
+        let body = Some(file.body);
+        self.upload(vec![Member { path: staged.clone(), body, mode: 0o644, of: Whose::Agent }]).await?;
+        let argv = ["sh", "-c", MOVE_IN, "sh", &staged, file.path.as_str()].map(str::to_owned).to_vec();
+        let moved = self.execute(&Command { argv, timeout: MOVE }).await?;
+        match moved.exit {
+            Some(0) => Ok(()),
+            _ => {
+                let said = String::from_utf8_lossy(&moved.output.head);
+                let reason = said.lines().next().unwrap_or_default().rsplit(": ").next().unwrap_or_default();
+                Err(SandboxError::Refused(file.path, format!("cannot be written: {reason}")))
+            }
+        }
+    }
+}
+
+fn size(body: &Body) -> Result<u64, String> {
+    match body {
+        Body::Bytes(bytes) => Ok(bytes.len() as u64),
+        Body::File(path) => match std::fs::metadata(path) {
+            Ok(data) if data.is_file() => Ok(data.len()),
+            Ok(_) => Err(format!("cannot be placed: {} is not a regular file", path.display())),
+            Err(error) => Err(format!("cannot be placed: {}: {error}", path.display())),
+        },
+    }
+}
+
+/// The files with the folders above them. A folder of nothing but read-only files is itself read-only; one that the
+/// agent shares is sticky, so that it can add and not take away.
+fn members(files: Vec<Placement>) -> Vec<Member> {
+    let mut folders: BTreeMap<String, (bool, bool)> = BTreeMap::new();
+    for file in &files {
+        for parent in file.path.parents() {
+            let (read_only, writable) = folders.entry(parent.to_owned()).or_default();
+            *read_only |= file.access == Access::ReadOnly;
+            *writable |= file.access == Access::ReadWrite;
+        }
+    }
+    let folders = folders.into_iter().map(|(path, holds)| {
+        let (mode, of) = match holds {
+            (true, false) => (0o555, Whose::Root),
+            (true, true) => (0o1777, Whose::Root),
+            (false, _) => (0o755, Whose::Agent),
+        };
+        Member { path, body: None, mode, of }
+    });
+    let mut members: Vec<Member> = folders.collect();
+    members.extend(files.into_iter().map(|file| {
+        let (mode, of) = match file.access {
+            Access::ReadOnly => (0o444, Whose::Root),
+            Access::ReadWrite => (0o644, Whose::Agent),
+        };
+        Member { path: plain(&file.path), body: Some(file.body), mode, of }
+    }));
+    members
+}
+
+fn plain(path: &WorkspacePath) -> String {
+    path.as_str().trim_end_matches('/').to_owned()
+}
+
+fn no_room() -> crate::diagnostic::Diagnostic {
+    crate::diagnostic::Diagnostic::new("sandbox::workspace_full", "the files do not fit in the workspace")
+        .help("raise `limits.disk` (and `limits.memory`, which holds it) of the workflow")
+}

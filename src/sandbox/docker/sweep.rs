@@ -1,0 +1,69 @@
+//! Removing what dead processes of ours left on the engine.
+
+use std::collections::HashMap;
+
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
+};
+
+use crate::diagnostic::Result;
+use crate::sandbox::docker::errors::{explain, is_missing};
+use crate::sandbox::docker::owner::{Life, Owner};
+use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL};
+
+impl Docker {
+    /// Removes containers, then volumes, whose owner is dead. Gives how many.
+    pub(super) async fn sweep_dead(&self) -> Result<usize> {
+        let filters: HashMap<String, Vec<String>> = [("label".to_owned(), vec![RUN_LABEL.to_owned()])].into();
+        let mut swept = 0;
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        let containers =
+            self.client.list_containers(Some(options)).await.map_err(|error| explain("list containers", error))?;
+        for container in containers {
+            if let (Some(id), true) = (container.id, is_dead(container.labels.as_ref())) {
+                swept += usize::from(self.remove_container(&id).await?);
+            }
+        }
+        let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+        let volumes =
+            self.client.list_volumes(Some(options)).await.map_err(|error| explain("list volumes", error))?;
+        for volume in volumes.volumes.unwrap_or_default() {
+            if is_dead(Some(&volume.labels)) {
+                swept += usize::from(self.remove_volume(&volume.name).await?);
+            }
+        }
+        Ok(swept)
+    }
+
+    /// Removes a container at once, running or not. Whether it was there.
+    pub(super) async fn remove_container(&self, id: &str) -> Result<bool> {
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        match self.client.remove_container(id, Some(options)).await {
+            Ok(()) => Ok(true),
+            Err(error) if is_missing(&error) || is_being_removed(&error) => Ok(false),
+            Err(error) => Err(explain("remove the container", error)),
+        }
+    }
+
+    /// Removes a volume. Whether it was there.
+    pub(super) async fn remove_volume(&self, name: &str) -> Result<bool> {
+        let options = RemoveVolumeOptionsBuilder::default().force(true).build();
+        match self.client.remove_volume(name, Some(options)).await {
+            Ok(()) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(explain("remove the workspace", error)),
+        }
+    }
+}
+
+/// Somebody else removes it at this moment, which comes to the same.
+fn is_being_removed(error: &bollard::errors::Error) -> bool {
+    super::errors::status(error) == Some(409)
+}
+
+fn is_dead(labels: Option<&HashMap<String, String>>) -> bool {
+    labels
+        .and_then(|labels| labels.get(OWNER_LABEL))
+        .and_then(|label| Owner::parse(label))
+        .is_some_and(|owner| owner.life() == Life::Dead)
+}
