@@ -71,14 +71,18 @@ fn write(members: &[Member], pipe: Pipe) -> io::Result<()> {
                 archive.append_data(&mut header, &member.path, bytes.as_ref())?;
             }
             Some(Body::File(path)) => {
-                let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+                let named =
+                    |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
                 let file = File::open(path).map_err(named)?;
                 let size = file.metadata().map_err(named)?.len();
                 header.set_size(size);
                 let mut exact = file.take(size);
                 archive.append_data(&mut header, &member.path, &mut exact)?;
                 if exact.limit() > 0 {
-                    return Err(io::Error::other(format!("{} became shorter while it was read", path.display())));
+                    return Err(io::Error::other(format!(
+                        "{} became shorter while it was read",
+                        path.display()
+                    )));
                 }
             }
         }

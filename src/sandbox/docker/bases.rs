@@ -28,7 +28,12 @@ impl Docker {
     }
 
     /// Runs the script and imports what it made.
-    pub(super) async fn make_base(&self, reference: &str, script: &str, progress: &dyn Progress) -> Result<String> {
+    pub(super) async fn make_base(
+        &self,
+        reference: &str,
+        script: &str,
+        progress: &dyn Progress,
+    ) -> Result<String> {
         let (path, tag) = self.script(script)?;
         progress.begin(&format!("making a base in place of {reference} with {script}"));
         let folder = tempfile::tempdir().map_err(|error| no_room(&error.to_string()))?;

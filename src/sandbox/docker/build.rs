@@ -46,6 +46,12 @@ impl Docker {
         Ok(ReadyImage { reference: folder.to_owned(), digest, substituted_base, fresh: true })
     }
 
+    /// The image of the folder's present content, when it has been built.
+    pub(super) async fn find_built(&self, folder: &str) -> Result<Option<ReadyImage>> {
+        let context = Context::read(&self.root, folder, &self.build.args)?;
+        self.built_before(folder, &tag(folder, context.digest.short())).await
+    }
+
     async fn built_before(&self, folder: &str, tag: &str) -> Result<Option<ReadyImage>> {
         let Ok(image) = self.client.inspect_image(tag).await else {
             // Missing, or the engine fails, which building reports better.
@@ -72,8 +78,12 @@ impl Docker {
         let labels: HashMap<String, String> =
             [(BASE_LABEL.to_owned(), substitutes.values().next().cloned().unwrap_or_default())].into();
         let args: HashMap<String, String> = self.build.args.clone().into_iter().collect();
-        let mut options =
-            BuildImageOptionsBuilder::default().t(tag).rm(true).forcerm(true).labels(&labels).buildargs(&args);
+        let mut options = BuildImageOptionsBuilder::default()
+            .t(tag)
+            .rm(true)
+            .forcerm(true)
+            .labels(&labels)
+            .buildargs(&args);
         if let Some(network) = &self.build.network {
             options = options.networkmode(network);
         }
@@ -87,7 +97,9 @@ impl Docker {
                 progress.end("failed");
                 failed(folder, &step, &last, error)
             })?;
-            for line in info.stream.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty()) {
+            for line in
+                info.stream.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty())
+            {
                 if line.starts_with("Step ") {
                     line.clone_into(&mut step);
                     last.clear();
@@ -108,7 +120,8 @@ impl Docker {
             None => return Ok(None),
             Some("host") => {
                 let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
-                let found = named.into_iter().chain(CA_BUNDLES.map(PathBuf::from)).find(|path| path.is_file());
+                let found =
+                    named.into_iter().chain(CA_BUNDLES.map(PathBuf::from)).find(|path| path.is_file());
                 match found {
                     Some(path) => path,
                     None => return Ok(None),
@@ -119,7 +132,9 @@ impl Docker {
         std::fs::read(&path).map(Some).map_err(|error| {
             Diagnostic::new("image::ca_bundle", format!("cannot read the certificates {}", path.display()))
                 .cause(error)
-                .help("`ca_bundle` under [build] in tidemill.toml names them; `host` means this machine's own")
+                .help(
+                    "`ca_bundle` under [build] in tidemill.toml names them; `host` means this machine's own",
+                )
         })
     }
 }
@@ -136,7 +151,8 @@ fn failed(folder: &str, step: &str, last: &VecDeque<String>, error: bollard::err
         return explain(&format!("build {folder}"), error);
     }
     let step = if step.is_empty() { String::new() } else { format!(" at {step}") };
-    let lines: Vec<String> = last.iter().map(|line| format!("  {}", crate::event::input::printable(line.as_ref()))).collect();
+    let lines: Vec<String> =
+        last.iter().map(|line| format!("  {}", crate::event::input::printable(line.as_ref()))).collect();
     Diagnostic::new("image::build_failed", format!("building {folder} failed{step}: {}", text.trim())).help(format!(
         "its last lines were:\n{}\nbehind a proxy or a firewall, `network`, `ca_bundle` and `args` under [build] in \
          tidemill.toml reach the build",

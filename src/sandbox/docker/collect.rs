@@ -41,7 +41,12 @@ impl Container {
         Ok(collected)
     }
 
-    async fn take_one(&self, path: &WorkspacePath, limit: u64, into: &Path) -> Result<Artifact, SandboxError> {
+    async fn take_one(
+        &self,
+        path: &WorkspacePath,
+        limit: u64,
+        into: &Path,
+    ) -> Result<Artifact, SandboxError> {
         self.regular(path, limit).await?;
         let file = into.join(path.as_str());
         let target = file.clone();

@@ -88,9 +88,12 @@ fn refused(host: &str, error: bollard::errors::Error) -> Diagnostic {
         next = cause.source();
     }
     if text.to_lowercase().contains("permission denied") {
-        return Diagnostic::new("sandbox::no_permission", format!("this user may not use the Docker engine at {host}"))
-            .help("join the group `docker` (`sudo usermod -aG docker $USER`, then log in again), or run as root")
-            .cause(error);
+        return Diagnostic::new(
+            "sandbox::no_permission",
+            format!("this user may not use the Docker engine at {host}"),
+        )
+        .help("join the group `docker` (`sudo usermod -aG docker $USER`, then log in again), or run as root")
+        .cause(error);
     }
     unreachable(host, &text).cause(error)
 }

@@ -40,7 +40,7 @@ pub(super) struct Container {
     pub(super) volume: String,
     pub(super) pids: u64,
     isolation: Isolation,
-    /// Whether the manifest has been placed.
+    /// Whether the agent may have been in the workspace: the manifest was placed, or a command ran.
     pub(super) filled: AtomicBool,
     removed: AtomicBool,
 }
@@ -48,7 +48,12 @@ pub(super) struct Container {
 impl Docker {
     /// Makes workspace and container, starts it and reads its isolation back. What was made is removed when one of
     /// these fails.
-    pub(super) async fn start_container(&self, run: &RunId, image: &ReadyImage, limits: &Limits) -> Result<Container> {
+    pub(super) async fn start_container(
+        &self,
+        run: &RunId,
+        image: &ReadyImage,
+        limits: &Limits,
+    ) -> Result<Container> {
         let name = format!("tidemill-{run}-{:08x}", fastrand::u32(..));
         self.make_workspace(&name, run, limits).await?;
         let started = self.create_and_start(&name, run, image, limits).await;
@@ -210,6 +215,7 @@ impl Sandbox for Container {
     }
 
     async fn exec(&self, command: &Command) -> Result<Executed, SandboxError> {
+        self.filled.store(true, Ordering::Release);
         self.execute(command).await
     }
 
@@ -234,6 +240,23 @@ impl Sandbox for Container {
         self.engine.remove_volume(&self.volume).await?;
         self.removed.store(true, Ordering::Release);
         Ok(())
+    }
+}
+
+impl Drop for Container {
+    /// Whoever forgot it, or was cancelled before it could remove it: it is removed behind them.
+    fn drop(&mut self) {
+        if *self.removed.get_mut() {
+            return;
+        }
+        // Without a runtime the process is ending, and the next sweep takes it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (engine, id, volume) = (self.engine.clone(), self.id.clone(), self.volume.clone());
+            runtime.spawn(async move {
+                let _ = engine.remove_container(&id).await;
+                let _ = engine.remove_volume(&volume).await;
+            });
+        }
     }
 }
 

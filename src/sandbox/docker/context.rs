@@ -20,8 +20,14 @@ const CA_FILE: &str = ".tidemill-build-ca.crt";
 const CA_TARGET: &str = "/etc/ssl/certs/tidemill-build-ca.crt";
 /// The variables by which programs are told of certificates. As build arguments they are seen by `RUN` and are not
 /// kept in the image.
-const CA_VARIABLES: [&str; 6] =
-    ["SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"];
+const CA_VARIABLES: [&str; 6] = [
+    "SSL_CERT_FILE",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+];
 
 /// What is built.
 #[derive(Debug)]
@@ -37,9 +43,9 @@ impl Context {
     pub(super) fn read(root: &Path, folder: &str, args: &BTreeMap<String, String>) -> Result<Self> {
         let path = root.join(folder);
         let unreadable = |error: std::io::Error, path: &Path| {
-            Diagnostic::new("image::context", format!("cannot read {}", path.display()))
-                .cause(error)
-                .help(format!("`mill.image {{ build = \"{folder}\" }}` needs that folder, with a Dockerfile in it"))
+            Diagnostic::new("image::context", format!("cannot read {}", path.display())).cause(error).help(
+                format!("`mill.image {{ build = \"{folder}\" }}` needs that folder, with a Dockerfile in it"),
+            )
         };
         let dockerfile_path = path.join("Dockerfile");
         let dockerfile =
@@ -58,8 +64,11 @@ impl Context {
                 }
             }
             if files.len() > MOST_FILES {
-                return Err(Diagnostic::new("image::context", format!("`{folder}` holds more than {MOST_FILES} files", folder = folder.display()))
-                    .help("an image's folder holds its Dockerfile and what that copies, nothing else"));
+                return Err(Diagnostic::new(
+                    "image::context",
+                    format!("`{folder}` holds more than {MOST_FILES} files", folder = folder.display()),
+                )
+                .help("an image's folder holds its Dockerfile and what that copies, nothing else"));
             }
         }
         files.sort();
@@ -92,7 +101,10 @@ impl Context {
                 Some("FROM") => {
                     if let Some(image) = from_image(&words) {
                         let image = fill(image, &known, args);
-                        if image != "scratch" && !stages.contains(&image.to_lowercase()) && !bases.contains(&image) {
+                        if image != "scratch"
+                            && !stages.contains(&image.to_lowercase())
+                            && !bases.contains(&image)
+                        {
                             bases.push(image);
                         }
                     }

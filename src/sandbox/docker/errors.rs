@@ -31,11 +31,20 @@ pub(super) fn explain(what: &str, error: Error) -> Diagnostic {
     let words = words(&error);
     let lower = words.to_lowercase();
     let (code, help) = if lower.contains("no space left") || lower.contains("disk quota") {
-        ("sandbox::disk_full", "the engine's disk is full: `docker system df` shows what takes room, `docker system prune` frees it")
+        (
+            "sandbox::disk_full",
+            "the engine's disk is full: `docker system df` shows what takes room, `docker system prune` frees it",
+        )
     } else if lower.contains("permission denied") {
-        ("sandbox::no_permission", "this user may not use the engine's socket: join the group `docker` or run as root")
+        (
+            "sandbox::no_permission",
+            "this user may not use the engine's socket: join the group `docker` or run as root",
+        )
     } else if status(&error).is_none() {
-        ("sandbox::engine_gone", "the engine no longer answers: is the daemon still running? `tidemill doctor` checks it")
+        (
+            "sandbox::engine_gone",
+            "the engine no longer answers: is the daemon still running? `tidemill doctor` checks it",
+        )
     } else {
         ("sandbox::engine", "`tidemill doctor` checks the engine")
     };

@@ -87,7 +87,11 @@ impl Container {
     }
 
     /// A program that is not there is the command's fault, not the engine's.
-    async fn not_started(&self, error: bollard::errors::Error, start: Instant) -> Result<Executed, SandboxError> {
+    async fn not_started(
+        &self,
+        error: bollard::errors::Error,
+        start: Instant,
+    ) -> Result<Executed, SandboxError> {
         let text = words(&error);
         if !text.contains("exec failed") {
             return Err(self.failed("run a command", error).await);
@@ -204,7 +208,8 @@ impl Container {
     }
 
     async fn limit_processes(&self, pids: u64) -> bool {
-        let update = ContainerUpdateBody { pids_limit: i64::try_from(pids).ok(), ..ContainerUpdateBody::default() };
+        let update =
+            ContainerUpdateBody { pids_limit: i64::try_from(pids).ok(), ..ContainerUpdateBody::default() };
         let updated = self.engine.client.update_container(&self.id, update).await;
         updated.map_err(|error| explain("limit processes", error)).is_ok()
     }

@@ -134,14 +134,16 @@ fn split(reference: &str) -> (&str, &str) {
 
 /// Held while an image is made, by one process of this machine at a time: two must not build the same.
 pub(super) async fn build_lock() -> Result<File> {
-    let path = std::env::temp_dir().join(format!("tidemill-images-{}.lock", rustix::process::getuid().as_raw()));
+    let path =
+        std::env::temp_dir().join(format!("tidemill-images-{}.lock", rustix::process::getuid().as_raw()));
     let failed = |error: std::io::Error| {
         Diagnostic::new("image::lock", format!("cannot lock {}", path.display()))
             .cause(error)
             .help("is the folder for temporary files writable, and is there room on its disk?")
     };
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
-    let locking = tokio::task::spawn_blocking(move || flock(&file, FlockOperation::LockExclusive).map(|()| file));
+    let locking =
+        tokio::task::spawn_blocking(move || flock(&file, FlockOperation::LockExclusive).map(|()| file));
     match locking.await {
         Ok(Ok(file)) => Ok(file),
         Ok(Err(error)) => Err(failed(error.into())),

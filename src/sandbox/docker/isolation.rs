@@ -11,8 +11,11 @@ use crate::sandbox::docker::errors::explain;
 impl Docker {
     /// What the engine says of the running container. Fails when something is weaker than it must be.
     pub(super) async fn read_back(&self, id: &str) -> Result<Isolation> {
-        let inspected =
-            self.client.inspect_container(id, None).await.map_err(|error| explain("inspect the container", error))?;
+        let inspected = self
+            .client
+            .inspect_container(id, None)
+            .await
+            .map_err(|error| explain("inspect the container", error))?;
         if inspected.state.as_ref().and_then(|state| state.running) != Some(true) {
             return Err(Diagnostic::new("sandbox::not_running", "the container ended at once")
                 .help("its image must have `sleep`; `docker logs` may say more"));

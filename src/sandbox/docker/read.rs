@@ -46,7 +46,9 @@ impl Container {
         for parent in path.parents() {
             match self.kind(path, parent).await? {
                 Kind::Folder => {}
-                Kind::Link => return refused(format!("lies behind the link `{parent}`, and links are not followed")),
+                Kind::Link => {
+                    return refused(format!("lies behind the link `{parent}`, and links are not followed"));
+                }
                 Kind::File(_) | Kind::Other => return Err(SandboxError::NotFound(path.clone())),
             }
         }
@@ -63,7 +65,8 @@ impl Container {
     }
 
     async fn kind(&self, asked: &WorkspacePath, path: &str) -> Result<Kind, SandboxError> {
-        let options = ContainerArchiveInfoOptionsBuilder::default().path(&format!("{WORKSPACE}/{path}")).build();
+        let options =
+            ContainerArchiveInfoOptionsBuilder::default().path(&format!("{WORKSPACE}/{path}")).build();
         let stat = match self.engine.client.get_container_archive_info(&self.id, Some(options)).await {
             Ok(stat) => stat,
             Err(error) if is_missing(&error) => {
@@ -87,7 +90,12 @@ impl Container {
     }
 
     /// Streams the file's content to `sink` on a blocking thread; never more than `limit` bytes.
-    pub(super) async fn copy_out<T, F>(&self, path: &WorkspacePath, limit: u64, sink: F) -> Result<T, SandboxError>
+    pub(super) async fn copy_out<T, F>(
+        &self,
+        path: &WorkspacePath,
+        limit: u64,
+        sink: F,
+    ) -> Result<T, SandboxError>
     where
         T: Send + 'static,
         F: FnOnce(&mut dyn io::Read) -> io::Result<T> + Send + 'static,

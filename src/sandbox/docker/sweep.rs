@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
+    ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveVolumeOptionsBuilder,
 };
 
 use crate::diagnostic::Result;
@@ -17,8 +18,11 @@ impl Docker {
         let filters: HashMap<String, Vec<String>> = [("label".to_owned(), vec![RUN_LABEL.to_owned()])].into();
         let mut swept = 0;
         let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
-        let containers =
-            self.client.list_containers(Some(options)).await.map_err(|error| explain("list containers", error))?;
+        let containers = self
+            .client
+            .list_containers(Some(options))
+            .await
+            .map_err(|error| explain("list containers", error))?;
         for container in containers {
             if let (Some(id), true) = (container.id, is_dead(container.labels.as_ref())) {
                 swept += usize::from(self.remove_container(&id).await?);
