@@ -40,8 +40,10 @@ pub(super) async fn examine(project: &Project, images: &[Image]) -> Vec<Finding>
 fn judge(facts: &Facts, now: Timestamp) -> Vec<Finding> {
     let Facts { version, api, storage, .. } = facts;
     let memory = show_size(facts.memory);
-    let found =
-        format!("{version}, API {api}, storage {storage}, {} processors, {memory} of memory", facts.processors);
+    let found = format!(
+        "{version}, API {api}, storage {storage}, {} processors, {memory} of memory",
+        facts.processors
+    );
     let mut findings = vec![if facts.lacks.is_empty() {
         Finding::ok("docker", found)
     } else {
@@ -98,7 +100,8 @@ mod tests {
             clock: Some(Timestamp::UNIX_EPOCH),
             lacks: vec!["process"],
         };
-        let levels: Vec<Level> = judge(&facts, Timestamp::now()).iter().map(|finding| finding.level).collect();
+        let levels: Vec<Level> =
+            judge(&facts, Timestamp::now()).iter().map(|finding| finding.level).collect();
         assert_eq!(levels, [Level::Fail, Level::Warn, Level::Warn]);
     }
 }

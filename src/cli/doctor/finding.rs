@@ -77,6 +77,9 @@ mod tests {
     #[test]
     fn a_line_says_what_to_do_and_shows_no_raw_bytes() {
         let finding = Finding::warn("folder \u{1b}[31m", "missing", "make it\nor name another");
-        assert_eq!(finding.to_string(), "warn  folder \\u{1b}[31m: missing\n      make it\n      or name another");
+        assert_eq!(
+            finding.to_string(),
+            "warn  folder \\u{1b}[31m: missing\n      make it\n      or name another"
+        );
     }
 }

@@ -23,14 +23,20 @@ fn judge(project: &Project, name: &str, model: &ModelConfig, has: impl Fn(&str) 
         return if project.root.join(script).is_file() {
             Finding::ok(what, format!("scripted by {script}"))
         } else {
-            Finding::fail(what, format!("its script {script} is not there"), "`script` in tidemill.toml names it")
+            Finding::fail(
+                what,
+                format!("its script {script} is not there"),
+                "`script` in tidemill.toml names it",
+            )
         };
     }
     match &model.api_key_env {
         Some(variable) if has(variable) => Finding::ok(what, format!("{variable} is set")),
-        Some(variable) => {
-            Finding::warn(what, format!("{variable} is not set"), format!("export {variable}=... before it is used"))
-        }
+        Some(variable) => Finding::warn(
+            what,
+            format!("{variable} is not set"),
+            format!("export {variable}=... before it is used"),
+        ),
         None if model.base_url.is_none() => Finding::warn(
             what,
             "it has neither `api_key_env` nor `base_url`",
@@ -48,11 +54,18 @@ mod tests {
 
     #[test]
     fn a_missing_key_is_named_and_a_present_one_not_shown() {
-        let config = Config::parse("[models.m]\nprovider = \"openai\"\napi_key_env = \"SOME_KEY\"\n").unwrap();
+        let config =
+            Config::parse("[models.m]\nprovider = \"openai\"\napi_key_env = \"SOME_KEY\"\n").unwrap();
         let project = Project { root: "/nowhere".into(), config };
         let model = &project.config.models["m"];
         let missing = judge(&project, "m", model, |_| false);
-        assert!(missing.level == Level::Warn && missing.to_string().contains("SOME_KEY is not set"), "{missing}");
-        assert_eq!(judge(&project, "m", model, |name| name == "SOME_KEY").to_string(), "ok    model m: SOME_KEY is set");
+        assert!(
+            missing.level == Level::Warn && missing.to_string().contains("SOME_KEY is not set"),
+            "{missing}"
+        );
+        assert_eq!(
+            judge(&project, "m", model, |name| name == "SOME_KEY").to_string(),
+            "ok    model m: SOME_KEY is set"
+        );
     }
 }

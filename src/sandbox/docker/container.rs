@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
+use bollard::models::{
+    ContainerCreateBody, ContainerStateStatusEnum, HostConfig, Mount, MountType, VolumeCreateRequest,
+};
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use bytes::Bytes;
 
@@ -190,6 +192,12 @@ impl Container {
                 let state = container.state?;
                 if state.running == Some(true) {
                     return None;
+                }
+                if matches!(
+                    state.status,
+                    Some(ContainerStateStatusEnum::REMOVING | ContainerStateStatusEnum::DEAD)
+                ) {
+                    return Some("its container was removed".to_owned());
                 }
                 if state.oom_killed == Some(true) {
                     return Some("its container ran out of memory".to_owned());
