@@ -1,6 +1,7 @@
 //! The build context: the folder's files, hashed for the tag, with a Dockerfile that fits this machine.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -187,9 +188,9 @@ fn adapt(
         adapted.push_str(&line);
         adapted.push('\n');
         if ca {
-            adapted.push_str(&format!("COPY {CA_FILE} {CA_TARGET}\n"));
+            let _ = writeln!(adapted, "COPY {CA_FILE} {CA_TARGET}");
             for variable in CA_VARIABLES {
-                adapted.push_str(&format!("ARG {variable}={CA_TARGET}\n"));
+                let _ = writeln!(adapted, "ARG {variable}={CA_TARGET}");
             }
         }
     }
