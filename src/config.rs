@@ -82,11 +82,7 @@ pub struct Watch {
 
 impl Default for Watch {
     fn default() -> Self {
-        Self {
-            settle: Duration::from_secs(2),
-            rescan: Duration::from_secs(60),
-            concurrency: 2,
-        }
+        Self { settle: Duration::from_secs(2), rescan: Duration::from_secs(60), concurrency: 2 }
     }
 }
 
@@ -144,16 +140,10 @@ impl Project {
     /// Finds the project `start` lies in: the nearest folder upwards with a `tidemill.toml`.
     pub fn find(start: &Path) -> Result<Self> {
         let start = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
-        let root = start
-            .ancestors()
-            .find(|folder| folder.join(FILE).is_file())
-            .ok_or_else(|| {
-                Diagnostic::new(
-                    "config::no_project",
-                    format!("no {FILE} in {} or above", start.display()),
-                )
+        let root = start.ancestors().find(|folder| folder.join(FILE).is_file()).ok_or_else(|| {
+            Diagnostic::new("config::no_project", format!("no {FILE} in {} or above", start.display()))
                 .help("make a project with `tidemill init NAME`, or go to one; `--project DIR` names it")
-            })?;
+        })?;
         Self::open(root)
     }
 
@@ -166,10 +156,7 @@ impl Project {
                 .help("a project is a folder with a tidemill.toml; make one with `tidemill init NAME`")
         })?;
         let config = Config::parse(&text)?;
-        Ok(Self {
-            root: root.to_owned(),
-            config,
-        })
+        Ok(Self { root: root.to_owned(), config })
     }
 
     /// Where the state lives: database, blobs, files of runs.
@@ -206,12 +193,8 @@ impl Config {
     fn check(&self, source: &Source) -> Result<()> {
         let wrong = |table: &str, message: String, help: &str| {
             let start = source.text().find(table).unwrap_or(0);
-            let end = source.text()[start..]
-                .find('\n')
-                .map_or(source.text().len(), |length| start + length);
-            Err(Diagnostic::new("config::invalid", message)
-                .label(source, start..end, "here")
-                .help(help))
+            let end = source.text()[start..].find('\n').map_or(source.text().len(), |length| start + length);
+            Err(Diagnostic::new("config::invalid", message).label(source, start..end, "here").help(help))
         };
         if self.watch.concurrency == 0 {
             return wrong(
@@ -222,11 +205,7 @@ impl Config {
         }
         for (name, model) in &self.models {
             let table = format!("[models.{name}");
-            let table = if source.text().contains(&table) {
-                table
-            } else {
-                format!("[models.\"{name}\"")
-            };
+            let table = if source.text().contains(&table) { table } else { format!("[models.\"{name}\"") };
             let scripted = model.provider == Provider::Scripted;
             if scripted && model.script.is_none() {
                 let message = format!("scripted model `{name}` has no `script`");
@@ -234,11 +213,7 @@ impl Config {
             }
             if !scripted && model.script.is_some() {
                 let message = format!("model `{name}` has a `script`, and its provider is not `scripted`");
-                return wrong(
-                    &table,
-                    message,
-                    "take `script` out, or say `provider = \"scripted\"`",
-                );
+                return wrong(&table, message, "take `script` out, or say `provider = \"scripted\"`");
             }
             if let Some(price) = model.price
                 && ![price.input, price.output, price.cached.unwrap_or(0.0)]

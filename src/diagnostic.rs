@@ -114,9 +114,7 @@ impl Diagnostic {
     #[must_use]
     pub fn label(mut self, source: &Source, span: Range<usize>, text: impl Into<String>) -> Self {
         self.0.source = Some(source.clone());
-        self.0
-            .labels
-            .push(LabeledSpan::new_with_span(Some(text.into()), span));
+        self.0.labels.push(LabeledSpan::new_with_span(Some(text.into()), span));
         self
     }
 
@@ -156,20 +154,10 @@ impl Diagnostic {
 
     /// The plain, storable form.
     pub fn report(&self) -> Report {
-        let place = self
-            .0
-            .source
-            .as_ref()
-            .zip(self.0.labels.first())
-            .map(|(source, label)| {
-                let (line, column) = source.position(label.offset());
-                Place {
-                    file: source.name().to_owned(),
-                    line,
-                    column,
-                    length: label.len(),
-                }
-            });
+        let place = self.0.source.as_ref().zip(self.0.labels.first()).map(|(source, label)| {
+            let (line, column) = source.position(label.offset());
+            Place { file: source.name().to_owned(), line, column, length: label.len() }
+        });
         let mut causes = Vec::new();
         let mut next = self.source();
         while let Some(error) = next {
@@ -196,10 +184,7 @@ impl fmt::Display for Diagnostic {
 
 impl Error for Diagnostic {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0
-            .cause
-            .as_ref()
-            .map(|cause| cause.as_ref() as &(dyn Error + 'static))
+        self.0.cause.as_ref().map(|cause| cause.as_ref() as &(dyn Error + 'static))
     }
 }
 
@@ -213,37 +198,22 @@ impl miette::Diagnostic for Diagnostic {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0
-            .help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.0.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.0
-            .source
-            .as_ref()
-            .map(|source| source.0.as_ref() as &dyn SourceCode)
+        self.0.source.as_ref().map(|source| source.0.as_ref() as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        if self.0.labels.is_empty() {
-            None
-        } else {
-            Some(Box::new(self.0.labels.iter().cloned()))
-        }
+        if self.0.labels.is_empty() { None } else { Some(Box::new(self.0.labels.iter().cloned())) }
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
         if self.0.related.is_empty() {
             return None;
         }
-        Some(Box::new(
-            self.0
-                .related
-                .iter()
-                .map(|related| related as &dyn miette::Diagnostic),
-        ))
+        Some(Box::new(self.0.related.iter().map(|related| related as &dyn miette::Diagnostic)))
     }
 }
 

@@ -2,13 +2,21 @@
 -- a reached limit, and memory that ran out.
 local stop, refuse, absent = ...
 
-local pcall, xpcall, resume, close = pcall, xpcall, coroutine.resume, coroutine.close
+local pcall, resume, close = pcall, coroutine.resume, coroutine.close
+local pack, unpack = table.pack, table.unpack
 local setmetatable, rawget = setmetatable, rawget
 
 function _G.pcall(...) return stop(pcall(...)) end
-function _G.xpcall(...) return stop(xpcall(...)) end
 function coroutine.resume(...) return stop(resume(...)) end
 function coroutine.close(...) return stop(close(...)) end
+
+-- Lua calls the handler before it leaves the place of the error. A limit is noticed in a hook, and in a hook no limit
+-- is looked at; so the handler is called afterwards.
+function _G.xpcall(call, handler, ...)
+  local results = pack(stop(pcall(call, ...)))
+  if results[1] then return unpack(results, 1, results.n) end
+  return false, select(2, stop(pcall(handler, results[2])))
+end
 
 -- A finalizer runs where no limit is looked at.
 function _G.setmetatable(object, metatable)

@@ -25,9 +25,6 @@ fn no_file_is_forgotten() {
         let Some(stem) = name.to_str().and_then(|name| name.strip_suffix(".rs")) else {
             continue;
         };
-        assert!(
-            stem == "all" || this.contains(&format!("mod {stem};")),
-            "tests/{stem}.rs is not in all.rs"
-        );
+        assert!(stem == "all" || this.contains(&format!("mod {stem};")), "tests/{stem}.rs is not in all.rs");
     }
 }

@@ -63,6 +63,16 @@ const DENIED: &[&str] = &[
     "((curl x))",
     "((curl x); echo)",
     "$( ( curl x ) )",
+    // Found by running random commands in bash and dash with a `curl` that says so.
+    "cat < <(( sh <<E\ncurl\nE\n ))",
+    "((for i in '\\' =; do timeout 5 bash <<'Q'\ncu'r'l x\nQ\ndone))",
+    "((true $(( $(true <<\"E\"\n$(curl)\nE\n) + 1 )))  | (true))",
+    "true > >((set -- a)  | (sh <<E\ncurl\nE\n))",
+    "((true <<\"E\"\n$(curl)\nE\n))",
+    "true \"$(true <((true <<E\n$(curl)\nE\n)))\"",
+    "((curl << 2))",
+    "X=$(true $(( true >/dev/null ) | env X=1 curl x)) true 2",
+    "true $(( $((true \"curl x\"; curl x)  | (true)) + 1 ))",
     "{ curl x; }",
     "echo $(curl x)",
     "echo \"$(curl x)\"",
@@ -158,7 +168,19 @@ const DENIED: &[&str] = &[
     "xargs -0r curl",
     "xargs --max-args=1 curl",
     "xargs --what-is-this curl",
+    "echo 'curl x' | xargs -I{} sh -c '{}'",
+    "echo 'curl x' | xargs -I @ sh -c '@'",
+    "echo curl | xargs env",
+    "echo curl x | xargs timeout 5",
+    "echo x.sh | xargs sh",
+    "echo -rf / | xargs rm",
+    "echo 'curl x' | parallel",
+    "echo 'curl x' | sudo -s",
+    "echo 'curl x' | su",
+    "chroot /",
     "find . -exec curl {} \\;",
+    "find . -exec {} \\;",
+    "find . -exec sh -c '{}' \\;",
     "find . -name x -execdir curl {} + -print",
     "find . -exec sh -c 'curl \"$1\"' _ {} \\;",
     "nohup curl x &",
@@ -279,6 +301,9 @@ const PASSED: &[&str] = &[
     "sed -n '1,5p' x | sort | uniq -c | head",
     "find . -name '*.py' -exec wc -l {} +",
     "find . -type f | xargs wc -l",
+    "ls | xargs -I{} mv {} old/{}",
+    "ls | xargs",
+    "find . -exec sh -c 'wc -l \"$1\"' _ {} \\;",
     "env X=1 python3 x.py",
     "timeout 5 python3 x.py",
     "bash run.sh",
@@ -290,6 +315,9 @@ const PASSED: &[&str] = &[
     "exec 3>&1",
     "set -euo pipefail; ls",
     "echo $((1 + 2)) ${HOME:-x} \"${X%.csv}\"",
+    "i=$((i + 1)); echo $(( ($i + ${n:-1}) * 2 )) $(( $(wc -l < x.csv) - 1 ))",
+    "for ((i = 0; i < 3; i++)); do echo $i; done",
+    "((i++)); ((n = i > 3 ? 1 : 0))",
     "echo a > \"$OUT\"",
     "echo {1..5}",
     "mkdir -p output && cp ~/x output/",
@@ -484,7 +512,7 @@ async fn a_text_made_to_break_the_parser_is_denied() {
         "\\`".repeat(4_000),
     ] {
         let verdict = shell(NO_NETWORK, &command).await;
-        assert!(matches!(verdict, Verdict::Deny { .. }), "{:.40}", command);
+        assert!(matches!(verdict, Verdict::Deny { .. }), "{command:.40}");
     }
 }
 

@@ -483,7 +483,7 @@ async fn a_container_removed_from_outside_is_gone_for_every_call() {
 #[tokio::test]
 async fn removing_takes_container_and_volume_and_can_be_repeated() {
     let docker = engine().await;
-    let image = small_image(&docker).await;
+    let image = small_image().await;
     let run = run_id();
     let sandbox = docker.start(&run, &image, &small_limits()).await.unwrap();
     assert_eq!(of_run(run.as_str()).await, (1, 1));
@@ -507,7 +507,7 @@ async fn of_run(run: &str) -> (usize, usize) {
 #[tokio::test]
 async fn a_start_that_is_dropped_half_way_leaves_nothing() {
     let docker = engine().await;
-    let image = small_image(&docker).await;
+    let image = small_image().await;
     let run = run_id();
     let limits = small_limits();
     {
@@ -528,7 +528,7 @@ async fn a_start_that_is_dropped_half_way_leaves_nothing() {
 #[tokio::test]
 async fn a_container_that_cannot_start_leaves_nothing() {
     let docker = engine().await;
-    let mut image = small_image(&docker).await;
+    let mut image = small_image().await;
     image.digest = format!("sha256:{}", "0".repeat(64));
     let run = run_id();
     let failed = docker.start(&run, &image, &small_limits()).await.unwrap_err();
@@ -540,7 +540,7 @@ async fn a_container_that_cannot_start_leaves_nothing() {
 async fn the_sweep_takes_what_the_dead_left_and_nothing_else() {
     use bollard::models::{ContainerCreateBody, VolumeCreateRequest};
     let docker = engine().await;
-    let image = small_image(&docker).await;
+    let image = small_image().await;
     let run = run_id();
     let live = docker.start(&run, &image, &small_limits()).await.unwrap();
     let labels = raw().inspect_container(live.id(), None).await.unwrap().config.unwrap().labels.unwrap();

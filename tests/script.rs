@@ -12,6 +12,7 @@ use tidemill::event::input::RawPath;
 use tidemill::event::verdict::{Stage, Verdict};
 use tidemill::guard::Subject;
 use tidemill::report::screen::render;
+use tidemill::script::api::{MODULES, docs};
 use tidemill::script::{self, Loaded};
 use tidemill::workflow::agent::Prompt;
 use tidemill::workflow::expectation::Expect;
@@ -88,6 +89,13 @@ impl Folder {
             }],
         }
     }
+}
+
+fn snapshot(name: &str, mistake: &Diagnostic) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("diagnostics/snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.bind(|| insta::assert_snapshot!(name, render(mistake, false)));
 }
 
 async fn prompt(folder: &Folder, script: &str, run: RunView) -> Result<String, Diagnostic> {
@@ -208,12 +216,12 @@ async fn a_failing_hook_shows_its_line_and_the_way_to_it() {
     let mistake = prompt(&folder, &script, folder.run("x.csv", "a\n"))
         .await
         .unwrap_err();
-    insta::assert_snapshot!(render(&mistake, false), @"");
+    snapshot("hook_misuse", &mistake);
     let script = workflow("  prompt = function(run)\n    local t = nil\n    return t.field\n  end,");
     let mistake = prompt(&folder, &script, folder.run("x.csv", "a\n"))
         .await
         .unwrap_err();
-    insta::assert_snapshot!(render(&mistake, false), @"");
+    snapshot("hook_failed", &mistake);
 }
 
 #[tokio::test]
@@ -318,9 +326,11 @@ async fn modules_cannot_be_changed_or_escaped() {
     let changed = folder.wrong("require('tidemill').workflow = nil").await;
     assert_eq!(changed.message(), "`tidemill` cannot be changed");
     let spelled = folder
-        .wrong("local mill = require 'tidemill'\nreturn mill.workflo {}")
+        .wrong("local mill = require 'tidemill'\nreturn mill.xyz {}")
         .await;
-    assert_eq!(spelled.advice(), Some("did you mean `workflow`?"));
+    assert_eq!(spelled.code(), "script::unknown_name");
+    let computed = folder.wrong("return require('tidemill')['work' .. 'flo']").await;
+    assert_eq!(computed.advice(), Some("did you mean `workflow`?"));
     folder.write("workflows/a.lua", "return require 'b'");
     folder.write("workflows/b.lua", "return require 'a'");
     let circle = folder.wrong("require 'a'").await;
@@ -341,6 +351,9 @@ async fn endless_scripts_are_stopped_whatever_they_catch() {
         "coroutine.wrap(function() while true do end end)()",
         "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
         "local function f() return f() end f()",
+        "while true do xpcall(function() while true do end end, function() while true do end end) end",
+        "local x <close> = setmetatable({}, { __close = function() while true do end end })",
+        "for _ in coroutine.wrap(function() while true do coroutine.yield(1) end end) do end",
         "local s = 'x' while true do s = s .. s end",
         "while true do pcall(function() local s = 'x' while true do s = s .. s end end) end",
         "local t = {} while true do t[#t + 1] = ('x'):rep(100000) .. #t end",
@@ -348,6 +361,8 @@ async fn endless_scripts_are_stopped_whatever_they_catch() {
         "pcall(string.rep, 'x', 1 << 30)",
     ] {
         let mistake = folder.wrong(script).await;
+        // Not left behind on its thread, but stopped.
+        assert!(!mistake.message().contains("did not load in time"), "{script}");
         let code = mistake.code();
         assert!(
             code == "script::limit" || (code == "script::runtime" && script.starts_with("string.rep")),
@@ -429,4 +444,90 @@ async fn a_scripted_model_is_a_list_or_a_function() {
         .await
         .unwrap_err();
     assert_eq!(none.code(), "script::no_model");
+}
+
+#[tokio::test]
+async fn sources_of_any_shape_are_read_or_refused() {
+    let folder = Folder::new();
+    for terms in [30_000, 100_000] {
+        let long = format!("local x = 1{}\nreturn x", "+1".repeat(terms));
+        assert_eq!(folder.wrong(&long).await.code(), "script::no_workflow", "{terms}");
+    }
+    let deep = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert_eq!(folder.wrong(&deep).await.code(), "script::syntax");
+    let endless = "local function f() return 1 + f() end return f()";
+    assert_eq!(folder.wrong(endless).await.code(), "script::runtime");
+    assert_eq!(folder.wrong("\u{1b}Lua").await.code(), "script::syntax");
+    assert_eq!(folder.wrong("").await.code(), "script::no_workflow");
+    std::fs::write(folder.0.path().join("workflows/w.lua"), b"return '\xff'").unwrap();
+    let binary = script::load(&folder.project(), "workflows/w.lua")
+        .await
+        .unwrap_err();
+    assert_eq!(binary.message(), "workflows/w.lua is not UTF-8 text");
+    let huge = "-".repeat(2 << 20);
+    assert_eq!(
+        folder.wrong(&huge).await.message(),
+        "workflows/w.lua is larger than 1 MiB"
+    );
+}
+
+/// The table of entries, the live module, the editor's stub and the docs page say the same.
+/// `UPDATE_DOCS=1` writes stubs and page anew.
+#[tokio::test]
+async fn modules_stubs_and_docs_agree() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = vec![
+        ("docs/lua-api.md".to_owned(), docs::page()),
+        ("stdlib/types/tidemill.objects.lua".to_owned(), docs::objects()),
+    ];
+    for module in MODULES {
+        files.push((
+            format!("stdlib/types/{}", docs::stub_name(module)),
+            docs::stub(module),
+        ));
+    }
+    for (name, text) in files {
+        let path = root.join(&name);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &text).unwrap();
+        }
+        let there = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            there == text,
+            "{name} is not what the tables say; run UPDATE_DOCS=1 cargo test --test all script"
+        );
+        if name.ends_with(".lua") {
+            assert!(full_moon::parse(&text).is_ok(), "{name} is no Lua");
+        }
+    }
+    let folder = Folder::new();
+    for module in MODULES {
+        let mut names: Vec<&str> = module.entries.iter().map(|entry| entry.name).collect();
+        names.sort_unstable();
+        let live = format!(
+            "local names = {{}} for name in pairs(require '{}') do names[#names + 1] = name end table.sort(names) error(table.concat(names, ' '), 0)",
+            module.name
+        );
+        assert_eq!(
+            folder.wrong(&live).await.message(),
+            names.join(" "),
+            "{}",
+            module.name
+        );
+    }
+}
+
+/// Every type that a signature or a field names is a class of a stub or a type of Lua's.
+#[test]
+fn every_type_in_the_stubs_is_declared() {
+    let mut text = docs::objects();
+    MODULES
+        .iter()
+        .for_each(|module| text.push_str(&docs::stub(module)));
+    let named = regex::Regex::new(r"tidemill\.[A-Z][A-Za-z]*").unwrap();
+    for name in named.find_iter(&text) {
+        let declared = format!("---@class {}\n", name.as_str());
+        assert!(text.contains(&declared), "{} is not declared", name.as_str());
+    }
 }

@@ -85,3 +85,29 @@ fn document(checked: &Checked) -> String {
         .collect();
     serde_json::json!({ "diagnostics": diagnostics, "workflows": workflows }).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::{Diagnostic, Source};
+
+    #[test]
+    fn the_summary_counts_mistakes_and_their_files() {
+        let mut checked = Checked {
+            workflows: Vec::new(),
+            diagnostics: Vec::new(),
+        };
+        assert_eq!(summary(&checked), "0 workflows, no mistakes");
+        checked
+            .diagnostics
+            .push(Diagnostic::new("script::unused_file", "odd").warning());
+        assert_eq!(summary(&checked), "0 workflows, no mistakes, 1 warning");
+        for file in ["a.lua", "a.lua", "b.lua"] {
+            let source = Source::new(file, "text");
+            checked
+                .diagnostics
+                .push(Diagnostic::new("script::syntax", "wrong").label(&source, 0..1, "here"));
+        }
+        assert_eq!(summary(&checked), "3 mistakes in 2 files, 1 warning");
+    }
+}

@@ -2,8 +2,10 @@
 
 pub mod drop;
 pub mod found;
+pub mod play;
 pub mod readings;
 pub mod summary;
+pub mod wait;
 
 use crate::cli::{Context, Exit};
 use crate::diagnostic::Result;

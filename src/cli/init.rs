@@ -45,17 +45,15 @@ fn must_be_free(folder: &Path) -> Result<()> {
     let shown = printable(folder.as_os_str());
     match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Diagnostic::new(
-            "usage::not_empty",
-            format!("`{shown}` is not empty; nothing was changed"),
-        )
-        .help("name a folder that does not exist yet, or empty this one first")),
+        Ok(false) => {
+            Err(Diagnostic::new("usage::not_empty", format!("`{shown}` is not empty; nothing was changed"))
+                .help("name a folder that does not exist yet, or empty this one first"))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(Diagnostic::new(
-            "usage::not_a_folder",
-            format!("`{shown}` exists and is not a folder"),
-        )
-        .help("name a folder that does not exist yet")),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(Diagnostic::new("usage::not_a_folder", format!("`{shown}` exists and is not a folder"))
+                .help("name a folder that does not exist yet"))
+        }
         Err(error) => Err(cannot_make(folder, error)),
     }
 }
@@ -100,11 +98,7 @@ With a key in OPENAI_API_KEY, leave out --model. Other models: tidemill.toml.",
 /// As a shell takes it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    if word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

@@ -5,10 +5,13 @@ pub mod demo;
 pub mod doctor;
 pub mod explain;
 pub mod init;
+pub mod live;
 pub mod logs;
 pub mod run;
 pub mod runs;
 pub mod show;
+mod steps;
+pub mod stop;
 pub mod watch;
 
 use std::path::PathBuf;
@@ -76,6 +79,13 @@ impl Context {
     }
 }
 
+/// A value as one JSON document.
+fn json(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| {
+        crate::diagnostic::Diagnostic::new("cli::json", format!("this cannot be written as JSON: {error}"))
+    })
+}
+
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -125,10 +135,7 @@ impl Exit {
 impl Cli {
     /// Carries the command out. What it has to say is on the screen when it returns, errors included.
     pub async fn run(self) -> Exit {
-        let context = Context {
-            project: self.project,
-            screen: Screen::new(),
-        };
+        let context = Context { project: self.project, screen: Screen::new() };
         let done = match self.command {
             Command::Init(args) => init::run(&context, args).await,
             Command::Check(args) => check::run(&context, args).await,

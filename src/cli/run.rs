@@ -1,13 +1,136 @@
-//! `tidemill run`
+//! `tidemill run`: a workflow once, in the foreground.
 
-use crate::cli::{Context, Exit};
-use crate::diagnostic::Result;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Context, Exit, live, show, stop};
+use crate::clock::SystemClock;
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::RunId;
+use crate::event::state::RunState;
+use crate::report::progress::Steps;
+use crate::run::conductor::{Conductor, OnStop};
+use crate::run::folder::RunFolder;
+use crate::run::inputs;
+use crate::run::queue::Conduct as _;
+use crate::run::route::route;
+use crate::sandbox::Engine as _;
+use crate::sandbox::docker::Docker;
+use crate::script;
+use crate::store::{NewRun, Store};
 
 /// Arguments of `tidemill run`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The workflow's name
+    workflow: String,
+    /// Files to work on: one run for each, one after the other; without any, one run without input
+    files: Vec<PathBuf>,
+    /// Use this model instead of the one the workflow names
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Print one JSON document per event, to standard output
+    #[arg(long)]
+    json: bool,
+}
 
-/// Carries it out.
-pub async fn run(_context: &Context, _args: Args) -> Result<Exit> {
-    Ok(Exit::Failed)
+/// Carries it out. The exit code is that of the first run that does not succeed.
+pub async fn run(context: &Context, args: Args) -> Result<Exit> {
+    let project = context.project()?;
+    let loaded = script::find(&project, &args.workflow).await?;
+    for warning in &loaded.warnings {
+        context.screen.diagnostic(warning);
+    }
+    let store = Store::open(&project.state()).await?;
+    let route = route(&project, &store, &loaded, args.model.as_deref()).await?;
+    let engine = Docker::connect(&project.root, &project.config.build, &project.config.bases).await?;
+    engine.sweep().await?;
+    let conductor = Conductor {
+        project: project.clone(),
+        store: store.clone(),
+        engine: Arc::new(engine),
+        clock: Arc::new(SystemClock::new()),
+        progress: Arc::new(Steps::new(context.screen)),
+        on_stop: OnStop::Cancel,
+    };
+    let stop = CancellationToken::new();
+    let given_up = stop::on_signals(context.screen, stop.clone(), "cancelling; again kills at once");
+    let working = async {
+        let mut exit = Exit::Succeeded;
+        for file in files(&args.files) {
+            let new = queue(&project, &conductor, &route, file)?;
+            let state = carry_out(context, &store, &conductor, new, &stop, args.json).await?;
+            if exit == Exit::Succeeded {
+                exit = Exit::of(state);
+            }
+            if stop.is_cancelled() {
+                break;
+            }
+        }
+        Ok(exit)
+    };
+    tokio::select! {
+        exit = working => exit,
+        () = given_up => Ok(Exit::Cancelled),
+    }
+}
+
+/// One run per file, or one without.
+fn files(files: &[PathBuf]) -> Vec<Option<&Path>> {
+    if files.is_empty() { vec![None] } else { files.iter().map(|file| Some(file.as_path())).collect() }
+}
+
+fn queue(
+    project: &Project,
+    conductor: &Conductor,
+    route: &crate::run::intake::WorkflowRoute,
+    file: Option<&Path>,
+) -> Result<NewRun> {
+    let at = conductor.clock.now();
+    let id = RunId::new(at);
+    let folder = RunFolder::new(&project.state(), &id);
+    let inputs = match file {
+        Some(file) => vec![inputs::take(file, &folder).inspect_err(|_| folder.tidy())?],
+        None => Vec::new(),
+    };
+    Ok(NewRun {
+        id,
+        workflow: route.workflow.clone(),
+        trigger: "manual".to_owned(),
+        inputs,
+        script: route.bundle.clone(),
+        model: route.model.clone(),
+        input: None,
+        at,
+    })
+}
+
+async fn carry_out(
+    context: &Context,
+    store: &Store,
+    conductor: &Conductor,
+    new: NewRun,
+    stop: &CancellationToken,
+    json: bool,
+) -> Result<RunState> {
+    let id = new.id.clone();
+    let format = if json { live::Format::Json } else { live::Format::Text };
+    let watching = live::show(context.screen, store, Some(id.clone()), format);
+    store.queue_run(new).await?;
+    let row = store.run(&id).await?.ok_or_else(|| {
+        Diagnostic::new("store::lost", format!("the run {id} is not in the store"))
+            .help("`tidemill doctor` checks it")
+    })?;
+    let state = conductor.conduct(&row, stop.clone()).await;
+    watching.finish().await;
+    let state = state?;
+    if !json && let Some(row) = store.run(&id).await? {
+        let events = show::events(store, &id).await?;
+        context.screen.talk("");
+        context.screen.line(show::text(&row, &events));
+    }
+    Ok(state)
 }

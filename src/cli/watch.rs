@@ -4,17 +4,21 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Context, Exit};
+use crate::cli::{Context, Exit, live};
 use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
-use crate::event::input::printable;
+use crate::event::input::{RawPath, printable};
 use crate::event::state::InputState;
+use crate::report::progress::Steps;
 use crate::report::screen::Screen;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, WorkflowRoute};
 use crate::run::queue::Conduct;
+use crate::run::watching;
+use crate::sandbox::Engine as _;
+use crate::sandbox::docker::Docker;
 use crate::store::Store;
 
 /// Arguments of `tidemill watch`.
@@ -32,7 +36,9 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let (routes, conduct) = prepare(context, &project, &store, args.model.as_deref()).await?;
     let stop = Stop::new();
     let signals = tokio::spawn(listen(stop.clone()));
+    let view = live::show(context.screen, &store, None, live::Format::Text);
     let done = watch(context, &project, store, routes, conduct, stop).await;
+    view.finish().await;
     signals.abort();
     done
 }
@@ -73,15 +79,16 @@ pub async fn watch(
 
 /// The workflows' routes, and who carries runs out.
 async fn prepare(
-    _context: &Context,
-    _project: &Project,
-    _store: &Store,
-    _model: Option<&str>,
+    context: &Context,
+    project: &Project,
+    store: &Store,
+    model: Option<&str>,
 ) -> Result<(Vec<WorkflowRoute>, Arc<dyn Conduct>)> {
-    Err(Diagnostic::new(
-        "watch::unready",
-        "runs cannot be carried out yet",
-    ))
+    let routes = watching::routes(project, store, model).await?;
+    let engine = Docker::connect(&project.root, &project.config.build, &project.config.bases).await?;
+    engine.sweep().await?;
+    let steps = Arc::new(Steps::new(context.screen));
+    Ok((routes, Arc::new(watching::conductor(project, store, Arc::new(engine), steps))))
 }
 
 /// Ctrl-C once: finish. Twice, or SIGTERM: break off.
@@ -100,7 +107,8 @@ async fn listen(stop: Stop) {
     }
 }
 
-fn say(screen: Screen, notice: &Notice) {
+/// Says what the daemon has to say.
+pub(super) fn say(screen: Screen, notice: &Notice) {
     match notice {
         Notice::InboxAbsent(inbox) => {
             screen.talk(format!(
@@ -120,7 +128,7 @@ fn say(screen: Screen, notice: &Notice) {
         Notice::PutAway { path, state, to } => {
             let to = to
                 .as_ref()
-                .map_or_else(|| "nowhere: it is gone".to_owned(), |to| to.display());
+                .map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
             let reason = if *state == InputState::Done {
                 ""
             } else {

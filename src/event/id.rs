@@ -18,9 +18,7 @@ impl RunId {
     pub fn new(now: Timestamp) -> Self {
         /// Without vowels and look-alikes.
         const ALPHABET: &[u8] = b"23456789bcdfghjkmnpqrstvwxz";
-        let tail: String = (0..4)
-            .map(|_| char::from(ALPHABET[fastrand::usize(..ALPHABET.len())]))
-            .collect();
+        let tail: String = (0..4).map(|_| char::from(ALPHABET[fastrand::usize(..ALPHABET.len())])).collect();
         Self(format!("{}-{tail}", now.strftime("%Y%m%d-%H%M%S")))
     }
 
@@ -28,9 +26,7 @@ impl RunId {
     pub fn parse(text: &str) -> Option<Self> {
         let fits = !text.is_empty()
             && text.len() <= 40
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+            && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
         fits.then(|| Self(text.to_owned()))
     }
 

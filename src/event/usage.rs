@@ -56,11 +56,7 @@ impl Cost {
     const NANOS: f64 = 1e9;
 
     /// Dollars as a number. Negative and not-a-number count as zero.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`as` saturates, as wanted"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as wanted")]
     pub fn from_usd(dollars: f64) -> Self {
         Self((dollars.max(0.0) * Self::NANOS).round() as u64)
     }

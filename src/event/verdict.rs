@@ -22,13 +22,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of a run.
-    pub const ALL: [Self; 5] = [
-        Self::Input,
-        Self::Prompt,
-        Self::ToolCall,
-        Self::ToolOutput,
-        Self::Answer,
-    ];
+    pub const ALL: [Self; 5] = [Self::Input, Self::Prompt, Self::ToolCall, Self::ToolOutput, Self::Answer];
 
     /// The word used in scripts.
     pub fn as_str(self) -> &'static str {

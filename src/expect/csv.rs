@@ -73,7 +73,7 @@ fn table(expect: &Csv, artifact: &Artifact, report: &mut Report<'_>) {
         Err(error) => return unreadable(&error, report),
     }
     let header = Header::read(&record, expect, report);
-    let mut cells = Cells::new(expect, &header, report);
+    let cells = Cells::new(expect, &header, report);
     let mut unique = Unique::new(&expect.unique, &header);
     let mut rows = 0;
     let mut last = 0;

@@ -57,7 +57,7 @@ fn decode<'t>(bytes: &'t [u8], report: &mut Report<'_>) -> Option<&'t str> {
         Ok(text) => Some(text),
         Err(error) => {
             let (valid, rest) = bytes.split_at(error.valid_up_to());
-            let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = valid.split(|byte| *byte == b'\n').count();
             report.add("text.encoding", "the file is not text in UTF-8", |finding| {
                 let byte = rest.first().map(|byte| format!("byte 0x{byte:02x}"));
                 finding

@@ -1,6 +1,21 @@
 //! The models an agent can think with: one trait, a few protocols.
 
+mod calls;
+pub mod chat;
+mod estimate;
+mod failure;
+mod feed;
+mod frames;
+pub mod key;
+mod open;
+mod prices;
+pub mod responses;
+mod retry_after;
 pub mod scripted;
+pub mod server;
+
+pub use estimate::estimate_tokens;
+pub use open::{open, price};
 
 use std::fmt;
 use std::time::Duration;

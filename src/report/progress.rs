@@ -29,10 +29,7 @@ impl Steps {
 
     /// For the given screen.
     pub fn new(screen: Screen) -> Self {
-        Self {
-            screen,
-            current: Mutex::new(None),
-        }
+        Self { screen, current: Mutex::new(None) }
     }
 
     /// A step begins.
@@ -50,12 +47,7 @@ impl Steps {
             self.screen.talk(format!("{step} ..."));
         }
         let now = Instant::now();
-        self.set(Some(Current {
-            step: step.to_owned(),
-            started: now,
-            shown: now,
-            bar,
-        }));
+        self.set(Some(Current { step: step.to_owned(), started: now, shown: now, bar }));
     }
 
     /// The step is at this point.
@@ -69,8 +61,7 @@ impl Steps {
             None if current.shown.elapsed() >= Self::PLAIN_EVERY => {
                 current.shown = Instant::now();
                 let elapsed = show_duration(current.started.elapsed());
-                self.screen
-                    .talk(format!("{} ... {detail} ({elapsed})", current.step));
+                self.screen.talk(format!("{} ... {detail} ({elapsed})", current.step));
             }
             None => {}
         }

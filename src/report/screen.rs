@@ -18,19 +18,15 @@ impl Screen {
     /// The process's own terminal.
     pub fn new() -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some() || std::env::var_os("CI").is_some();
-        Self {
-            live: std::io::stderr().is_terminal() && !plain,
-        }
+        Self { live: std::io::stderr().is_terminal() && !plain }
     }
 
     /// A line of the result, to standard output.
-    #[expect(clippy::unused_self, reason = "writing goes through the screen by intent")]
     pub fn line(&self, text: impl Display) {
         let _ = writeln!(std::io::stdout().lock(), "{text}");
     }
 
     /// A line of talk, to standard error.
-    #[expect(clippy::unused_self, reason = "writing goes through the screen by intent")]
     pub fn talk(&self, text: impl Display) {
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
@@ -49,14 +45,8 @@ impl Default for Screen {
 
 /// A diagnostic as text; without colour it is the same on every machine.
 pub fn render(diagnostic: &Diagnostic, colour: bool) -> String {
-    let theme = if colour {
-        GraphicalTheme::unicode()
-    } else {
-        GraphicalTheme::unicode_nocolor()
-    };
-    let handler = GraphicalReportHandler::new_themed(theme)
-        .with_width(100)
-        .with_links(false);
+    let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
     let mut text = String::new();
     if handler.render_report(&mut text, diagnostic).is_err() {
         text = diagnostic.to_string();

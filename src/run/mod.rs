@@ -1,4 +1,19 @@
 //! The conductor: prepare, loop, check, repair, publish.
+//!
+//! [`conductor::Conductor`] takes one queued run through the story, scene by scene, and hands values along.
+//! [`intake`] turns dropped files into queued runs, [`queue`] works them off.
 
+pub mod checks;
+pub mod conductor;
+pub mod folder;
+pub mod guarded;
+pub mod inputs;
 pub mod intake;
+pub mod journal;
+pub mod models;
+pub mod outcome;
 pub mod queue;
+pub mod redact;
+pub mod route;
+pub mod watching;
+pub mod workspace;

@@ -52,7 +52,9 @@ impl Queue {
         let mut running: HashMap<Id, RunRow> = HashMap::new();
         let mut said = false;
         loop {
-            if !stop.is_finishing() {
+            // Asked once a round: a stop that comes while the queue is filled must still end the wait below.
+            let finishing = stop.is_finishing();
+            if !finishing {
                 self.fill(&mut tasks, &mut running, stop).await?;
             } else if tasks.is_empty() {
                 return Ok(());
@@ -65,7 +67,7 @@ impl Queue {
                     self.ended(ended, &mut running, stop).await?;
                 }
                 () = self.wake.notified() => {}
-                () = stop.finishing(), if !stop.is_finishing() => {}
+                () = stop.finishing(), if !finishing => {}
                 () = self.out_of_grace(stop) => tasks.abort_all(),
             }
         }

@@ -17,11 +17,20 @@ pub(super) enum Phase {
 }
 
 /// Turns an error of the Lua state into what a user meets.
-pub(super) fn diagnostic(host: &Host, error: &mlua::Error, phase: Phase) -> Diagnostic {
+///
+/// Where Lua does not say where it happened (memory ran out), `home` is named: what was running, by its first line.
+pub(super) fn diagnostic(
+    host: &Host,
+    error: &mlua::Error,
+    phase: Phase,
+    home: Option<(Arc<Chunk>, usize)>,
+) -> Diagnostic {
     let found = Found::in_chain(error);
     let text = found.text.as_str();
     let (place, message) = place_of(host, text, found.traceback.as_deref());
     let raised = error.downcast_ref::<Raised>();
+    let at = raised.and_then(|raised| raised.at.as_ref());
+    let place = place.or_else(|| at.and_then(|(name, line)| Some((host.chunk(name)?, *line))));
     let is_memory = matches!(found.root, mlua::Error::MemoryError(_)) || text.contains("not enough memory");
     let (code, message, help) = match (raised, found.root) {
         (Some(raised), _) => {
@@ -30,10 +39,12 @@ pub(super) fn diagnostic(host: &Host, error: &mlua::Error, phase: Phase) -> Diag
                 (Kind::Limit, Phase::Hook) => "hook::limit",
                 (Kind::Misuse, Phase::Load) => "script::misuse",
                 (Kind::Misuse, Phase::Hook) => "hook::misuse",
+                (Kind::Unknown, Phase::Load) => "script::unknown_name",
+                (Kind::Unknown, Phase::Hook) => "hook::unknown_name",
             };
             let message = match raised.kind {
                 Kind::Limit => format!("the script was stopped: {}", raised.message),
-                Kind::Misuse => raised.message.clone(),
+                Kind::Misuse | Kind::Unknown => raised.message.clone(),
             };
             (code, message, raised.help.clone())
         }
@@ -84,6 +95,13 @@ pub(super) fn diagnostic(host: &Host, error: &mlua::Error, phase: Phase) -> Diag
     if let Some((chunk, line)) = place {
         let span = narrow(&chunk, line, word.as_deref());
         diagnostic = diagnostic.label(&chunk.source, span, "here");
+    } else if let Some((chunk, line)) = home {
+        let text = if phase == Phase::Load {
+            "in this file"
+        } else {
+            "in this function"
+        };
+        diagnostic = diagnostic.label(&chunk.source, chunk.source.line_span(line), text);
     }
     match help {
         Some(help) => diagnostic.help(help),

@@ -63,6 +63,7 @@ impl<'a> Fields<'a> {
         }
         // In Lua's own order of keys the report would differ from run to run.
         unknown.sort_by(|left, right| left.1.cmp(&right.1));
+        let mut meant = Vec::new();
         for (place, name) in unknown {
             let shown = value::shorten(&name);
             let mistake = Diagnostic::new(
@@ -70,12 +71,14 @@ impl<'a> Fields<'a> {
                 format!("`{}` has no field `{shown}`", self.word),
             );
             let near = nearest(&name, known.iter().copied());
+            meant.extend(near);
             let mistake = place.mark_name(mistake, "unknown field");
             self.host.mistake(mistake.help(advice(near, &known)));
         }
         for field in class.fields {
             let required = !field.kind.ends_with('?');
-            if required && self.value(field.name) == Value::Nil {
+            // A misspelled field is one mistake, not two.
+            if required && self.value(field.name) == Value::Nil && !meant.contains(&field.name) {
                 let message = format!("`{}` needs the field `{}`", self.word, field.name);
                 let mistake = Diagnostic::new("script::missing_field", message);
                 let mistake = self.place.mark_name(mistake, "it is missing here");

@@ -132,7 +132,8 @@ impl Script {
             }
             Some(Err(error)) => {
                 inner.lost.store(false, Ordering::SeqCst);
-                Err(errors::diagnostic(&inner.host, &error, Phase::Hook))
+                let home = inner.host.defined(hook);
+                Err(errors::diagnostic(&inner.host, &error, Phase::Hook, home))
             }
             None => Err(self
                 .nonsense(hook, "hook::timeout", "a function of the script did not end in time")
@@ -307,4 +308,86 @@ fn findings(value: &Value) -> mlua::Result<Result<Vec<Finding>, String>> {
         }
         (other, _) => Err(value::describe(other)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Mutex;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::{Config, Project};
+    use crate::script::files::Files;
+
+    /// A script whose function is stuck in Rust, where no limit reaches it, until the sender is dropped.
+    fn stuck() -> (Script, Hook, mpsc::Sender<()>) {
+        let project = Project {
+            root: PathBuf::from("."),
+            config: Config::default(),
+        };
+        let (lua, host) = vm::new(&project, Files::disk(&project.root)).expect("a state");
+        let (release, held) = mpsc::channel::<()>();
+        let held = Mutex::new(held);
+        let function = lua.create_function(move |_, ()| {
+            let _ = held.lock().map(|held| held.recv());
+            Ok(())
+        });
+        let hook = host.keep(function.expect("a function"));
+        let limits = Limits {
+            instructions: 1_000,
+            wall: Duration::from_millis(10),
+        };
+        (Script::limited(lua, host, Vec::new(), limits), hook, release)
+    }
+
+    async fn call(script: &Script, hook: Hook) -> Result<()> {
+        script.call(hook, |_, function| function.call::<()>(())).await
+    }
+
+    #[tokio::test]
+    async fn a_function_that_no_limit_reaches_is_left_behind() {
+        let (script, hook, release) = stuck();
+        let late = call(&script, hook).await.expect_err("it does not come back");
+        assert_eq!(late.code(), "hook::timeout");
+        let next = call(&script, hook).await.expect_err("the state is lost");
+        assert_eq!(next.code(), "hook::lost");
+        drop(release);
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_loses_the_state() {
+        let (script, hook, release) = stuck();
+        let cancelled = tokio::select! {
+            biased;
+            _ = call(&script, hook) => false,
+            () = tokio::task::yield_now() => true,
+        };
+        assert!(cancelled);
+        let next = call(&script, hook).await.expect_err("the state is lost");
+        assert_eq!(next.code(), "hook::lost");
+        drop(release);
+    }
+
+    #[tokio::test]
+    async fn errors_are_found_through_the_chain_of_callbacks() {
+        let project = Project {
+            root: PathBuf::from("."),
+            config: Config::default(),
+        };
+        let (lua, _) = vm::new(&project, Files::disk(&project.root)).expect("a state");
+        let function = lua.create_function(|_, ()| -> mlua::Result<()> {
+            Err(crate::script::raised::Raised::misuse("from Rust").into())
+        });
+        lua.globals()
+            .set("raise", function.expect("a function"))
+            .expect("a global");
+        let error = lua
+            .load("local function f() raise() end coroutine.wrap(function() local ok, e = pcall(f) error(e) end)()")
+            .exec()
+            .expect_err("it is raised");
+        let raised = error.downcast_ref::<crate::script::raised::Raised>();
+        assert_eq!(raised.map(|raised| raised.message.as_str()), Some("from Rust"));
+    }
 }

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mlua::{Function, Lua, MultiValue, Value};
 
+use super::api;
 use super::files::Files;
 use super::limits::Budget;
-use super::raised::Raised;
+use super::raised::{Raised, running};
 use super::spans::{CallNode, Spans};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Source};
@@ -114,6 +115,14 @@ impl Host {
         self.state().mistakes.push(mistake);
     }
 
+    /// Whether a mistake of that message was noted.
+    pub(super) fn has_mistake(&self, message: &str) -> bool {
+        self.state()
+            .mistakes
+            .iter()
+            .any(|mistake| mistake.message() == message)
+    }
+
     /// Takes the mistakes found so far.
     pub(super) fn take_mistakes(&self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.state().mistakes)
@@ -166,11 +175,29 @@ impl Host {
     }
 
     /// Remembers a piece of Lua by its name.
-    pub(super) fn add_chunk(&self, name: &str, text: &str) {
+    pub(super) fn add_source(&self, name: &str, text: &str) {
         let chunk = Chunk {
             source: Source::new(name, text),
-            spans: Spans::parse(text),
+            spans: Spans::default(),
         };
+        self.state().chunks.insert(name.to_owned(), Arc::new(chunk));
+    }
+
+    /// Finds where things stand in a piece that compiles, and notes the names it takes from modules that do not have
+    /// them: they are found here even where loading does not come by.
+    pub(super) fn add_spans(&self, name: &str) {
+        let Some(known) = self.chunk(name) else { return };
+        let chunk = Chunk {
+            source: known.source.clone(),
+            spans: Spans::parse(known.source.text()),
+        };
+        for taken in chunk.spans.uses() {
+            if let Some(raised) = api::unknown_name(&taken.module, &taken.name) {
+                let mistake = Diagnostic::new("script::unknown_name", raised.message);
+                let mistake = mistake.label(&chunk.source, taken.span.clone(), "here");
+                self.mistake(mistake.help(raised.help.unwrap_or_default()));
+            }
+        }
         self.state().chunks.insert(name.to_owned(), Arc::new(chunk));
     }
 
@@ -201,11 +228,14 @@ impl Host {
             };
         };
         let candidates: Vec<_> = chunk.spans.calls(name, line).collect();
+        // A function may have been renamed by a local, or its name misspelled.
         let call = candidates
             .iter()
+            .copied()
             .find(|call| fits(call, arguments))
-            .or(candidates.first())
-            .map(|call| (*call).clone());
+            .or(candidates.first().copied())
+            .or_else(|| chunk.spans.calls_on(line).find(|call| fits(call, arguments)))
+            .cloned();
         Site {
             chunk: Some(chunk),
             call,
@@ -215,16 +245,8 @@ impl Host {
 
     /// The nearest Lua code above the Rust function that asks, and its line.
     fn caller(&self, lua: &Lua) -> Option<(Arc<Chunk>, usize)> {
-        /// Deeper than any declaration is nested.
-        const DEEPEST: usize = 50;
-        (0..DEEPEST).find_map(|level| {
-            let (name, line) = lua.inspect_stack(level, |frame| {
-                let source = frame.source().source?;
-                let name = source.strip_prefix('@')?.to_owned();
-                Some((name, frame.current_line()?))
-            })??;
-            Some((self.chunk(&name)?, line))
-        })
+        let (name, line) = running(lua, |name| self.chunk(name).is_some())?;
+        Some((self.chunk(&name)?, line))
     }
 }
 

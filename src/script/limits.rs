@@ -23,9 +23,9 @@ impl Limits {
         instructions: 20_000_000,
         wall: Duration::from_secs(5),
     };
-    /// A function may read a whole input: some hundred instructions for each of a million rows.
+    /// A function may read a whole input: 200 instructions for each of a million rows.
     pub(super) const HOOK: Self = Self {
-        instructions: 500_000_000,
+        instructions: 200_000_000,
         wall: Duration::from_secs(20),
     };
 }
@@ -71,24 +71,24 @@ impl Budget {
     }
 
     /// Whether the time is up: for Rust code that Lua calls and that may take long.
-    pub(super) fn check_time(&self) -> mlua::Result<()> {
+    pub(super) fn check_time(&self) -> Result<(), Raised> {
         if millis(self.started.elapsed()) > self.deadline.load(Ordering::SeqCst) {
             self.tripped.store(true, Ordering::SeqCst);
-            return Err(Raised::limit("it ran for too long").into());
+            return Err(Raised::limit("it ran for too long"));
         }
         Ok(())
     }
 
     /// Counts `stride` instructions.
-    fn spend(&self, stride: u64) -> mlua::Result<()> {
+    fn spend(&self, stride: u64) -> Result<(), Raised> {
         if self.tripped.load(Ordering::SeqCst) {
-            return Err(Raised::limit("it did too much work").into());
+            return Err(Raised::limit("it did too much work"));
         }
         let left = self.left.load(Ordering::SeqCst);
         self.left.store(left.saturating_sub(stride), Ordering::SeqCst);
         if left < stride {
             self.tripped.store(true, Ordering::SeqCst);
-            return Err(Raised::limit("it did too much work").into());
+            return Err(Raised::limit("it did too much work"));
         }
         self.check_time()
     }
@@ -105,9 +105,10 @@ impl Budget {
         let budget = Arc::clone(self);
         let triggers = HookTriggers::new().every_nth_instruction(stride);
         lua.set_global_hook(triggers, move |lua, _| {
-            budget.spend(stride.into()).inspect_err(|_| {
+            budget.spend(stride.into()).map_err(|raised| {
                 // Arming cannot fail for memory: it replaces a callback.
                 let _ = budget.arm(lua, 1);
+                raised.here(lua)
             })?;
             Ok(VmState::Continue)
         })

@@ -49,10 +49,14 @@ pub(super) async fn run(project: &Project, file: &str, files: Files) -> Result<R
                 .help("name a Lua file of the project, such as workflows/energy.lua"));
         }
     };
-    let state = lua.clone();
     let name = file.to_owned();
-    let done = vm::within(&host, Limits::LOAD, move || require::run(&state, &name, &text)).await;
-    let Some(result) = done else {
+    // The state goes along and comes back: one that is lost is dropped by its own thread, for dropping waits for it.
+    let done = vm::within(&host, Limits::LOAD, move || {
+        let result = require::run(&lua, &name, &text);
+        (lua, result)
+    })
+    .await;
+    let Some((lua, result)) = done else {
         let message = format!("{file} did not load in time");
         let mistake = Diagnostic::new("script::limit", message)
             .help("look for a string pattern such as `.-.-.-x` on long text; a script only declares");
@@ -70,7 +74,8 @@ pub(super) async fn run(project: &Project, file: &str, files: Files) -> Result<R
             _ => Gave::Other(value),
         },
         Err(error) => {
-            mistakes.push(errors::diagnostic(&host, &error, Phase::Load));
+            let home = host.chunk(file).map(|chunk| (chunk, 1));
+            mistakes.push(errors::diagnostic(&host, &error, Phase::Load, home));
             Gave::Nothing
         }
     };
@@ -79,6 +84,19 @@ pub(super) async fn run(project: &Project, file: &str, files: Files) -> Result<R
     {
         mistakes.push(not_returned(&place));
     }
+    mistakes.sort_by_cached_key(|mistake| {
+        mistake
+            .report()
+            .place
+            .map(|place| (place.file, place.line, place.column))
+    });
+    mistakes.dedup_by_key(|mistake| {
+        let place = mistake
+            .report()
+            .place
+            .map(|place| (place.file, place.line, place.column));
+        (place, mistake.message().to_owned())
+    });
     Ok(Ran {
         lua: Some(lua),
         host,

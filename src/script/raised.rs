@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use mlua::Lua;
+
 /// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -10,6 +12,8 @@ pub(super) enum Kind {
     Limit,
     /// The script uses something wrongly.
     Misuse,
+    /// The script asks a module or an object for a name it does not have.
+    Unknown,
 }
 
 /// An error raised into Lua.
@@ -23,6 +27,8 @@ pub(super) struct Raised {
     pub(super) help: Option<String>,
     /// The word to underline in the line, where there is one.
     pub(super) word: Option<String>,
+    /// Name and line of the Lua code, for errors that Lua gives no traceback to.
+    pub(super) at: Option<(String, usize)>,
 }
 
 impl Raised {
@@ -35,6 +41,7 @@ impl Raised {
                 "look for a loop that does not end, or do less: heavy work belongs in the sandbox".into(),
             ),
             word: None,
+            at: None,
         }
     }
 
@@ -45,7 +52,22 @@ impl Raised {
             message: message.into(),
             help: None,
             word: None,
+            at: None,
         }
+    }
+
+    /// A name is not there.
+    pub(super) fn unknown(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Unknown,
+            ..Self::misuse(message)
+        }
+    }
+
+    /// Keeps where the running Lua code stands: an error that a hook raises has no traceback.
+    pub(super) fn here(mut self, lua: &Lua) -> Self {
+        self.at = running(lua, |_| true);
+        self
     }
 
     /// Says what to do.
@@ -59,6 +81,19 @@ impl Raised {
         self.word = Some(word.into());
         self
     }
+}
+
+/// Name and line of the innermost Lua code whose name `known` accepts.
+pub(super) fn running(lua: &Lua, known: impl Fn(&str) -> bool) -> Option<(String, usize)> {
+    /// Deeper than any declaration is nested.
+    const DEEPEST: usize = 50;
+    (0..DEEPEST).find_map(|level| {
+        lua.inspect_stack(level, |frame| {
+            let source = frame.source().source?;
+            let name = source.strip_prefix('@').filter(|name| known(name))?.to_owned();
+            Some((name, frame.current_line()?))
+        })?
+    })
 }
 
 impl fmt::Display for Raised {

@@ -79,8 +79,10 @@ pub(super) fn run(lua: &Lua, file: &str, text: &str) -> mlua::Result<Value> {
         ));
         return Err(raised.help("move what both need into a third module").into());
     }
-    host.add_chunk(file, text);
+    host.add_source(file, text);
     let function = compile(lua, file, text)?;
+    // Only what Lua takes is parsed a second time: it refuses nesting that no parser survives.
+    host.add_spans(file);
     loading.push(file)?;
     let value = function.call(());
     loading.pop::<Value>()?;

@@ -8,8 +8,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use full_moon::ast::{
-    Call, Expression, Field, FunctionArgs, FunctionCall, Index, LocalAssignment, Prefix, Suffix,
-    TableConstructor, Var,
+    Call, Expression, Field, FunctionArgs, FunctionBody, FunctionCall, GenericFor, Index, LocalAssignment,
+    LocalFunction, NumericFor, Parameter, Prefix, Suffix, TableConstructor, Var, VarExpression,
 };
 use full_moon::node::Node as _;
 use full_moon::tokenizer::{TokenReference, TokenType};
@@ -57,21 +57,52 @@ pub(super) struct CallNode {
     pub(super) arguments: Vec<Arc<Node>>,
 }
 
+/// A name taken from a module: `expect.fail` where `local expect = require "tidemill.expect"`.
+#[derive(Debug, Clone)]
+pub(super) struct Use {
+    /// The module that is required.
+    pub(super) module: String,
+    /// The name that is taken.
+    pub(super) name: String,
+    /// Bytes of the name.
+    pub(super) span: Range<usize>,
+}
+
 /// The calls of one source.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     calls: Vec<CallNode>,
+    uses: Vec<Use>,
 }
 
 impl Spans {
-    /// Parses a source. What cannot be parsed has no places; Lua says what is wrong with it.
+    /// A tree of this many bytes of operators fits on the stack of Lua's thread; larger sources have lines only.
+    const LARGEST: usize = 64 << 10;
+
+    /// Parses a source that Lua takes.
     pub(super) fn parse(text: &str) -> Self {
+        if text.len() > Self::LARGEST {
+            return Self::default();
+        }
         let Ok(ast) = full_moon::parse(text) else {
             return Self::default();
         };
         let mut walk = Walk::default();
         walk.visit_ast(&ast);
-        Self { calls: walk.calls }
+        Self {
+            calls: walk.calls,
+            uses: walk.uses,
+        }
+    }
+
+    /// The names taken from modules, in the order of the source.
+    pub(super) fn uses(&self) -> &[Use] {
+        &self.uses
+    }
+
+    /// All calls that Lua may mean by `line`.
+    pub(super) fn calls_on(&self, line: usize) -> impl Iterator<Item = &CallNode> {
+        self.calls.iter().filter(move |call| call.lines.contains(&line))
     }
 
     /// The calls of `name` that Lua may mean by `line`.
@@ -92,18 +123,59 @@ impl Node {
 #[derive(Default)]
 struct Walk {
     calls: Vec<CallNode>,
+    uses: Vec<Use>,
+    /// Local = the module it holds.
+    modules: HashMap<String, String>,
+    /// The modules as they were outside of each function that is open: parameters hide them.
+    outside: Vec<HashMap<String, String>>,
     locals: HashMap<String, Arc<Node>>,
 }
 
 impl Visitor for Walk {
     fn visit_local_assignment(&mut self, assignment: &LocalAssignment) {
         for (name, value) in assignment.names().iter().zip(assignment.expressions()) {
+            match required(value) {
+                Some(module) => self.modules.insert(name.token().to_string(), module),
+                None => self.modules.remove(name.token().to_string().as_str()),
+            };
             let node = self.node(value);
             self.locals.insert(name.token().to_string(), node);
         }
     }
 
+    fn visit_function_body(&mut self, body: &FunctionBody) {
+        self.outside.push(self.modules.clone());
+        for parameter in body.parameters() {
+            if let Parameter::Name(name) = parameter {
+                self.hide(name);
+            }
+        }
+    }
+
+    fn visit_function_body_end(&mut self, _: &FunctionBody) {
+        self.modules = self.outside.pop().unwrap_or_default();
+    }
+
+    fn visit_local_function(&mut self, function: &LocalFunction) {
+        self.hide(function.name());
+    }
+
+    fn visit_generic_for(&mut self, lap: &GenericFor) {
+        for name in lap.names() {
+            self.hide(name);
+        }
+    }
+
+    fn visit_numeric_for(&mut self, lap: &NumericFor) {
+        self.hide(lap.index_variable());
+    }
+
+    fn visit_var_expression(&mut self, expression: &VarExpression) {
+        self.taken(expression.prefix(), expression.suffixes().next());
+    }
+
     fn visit_function_call(&mut self, call: &FunctionCall) {
+        self.taken(call.prefix(), call.suffixes().next());
         let mut callee = match call.prefix() {
             Prefix::Name(name) => Some(name),
             _ => None,
@@ -120,6 +192,23 @@ impl Visitor for Walk {
 }
 
 impl Walk {
+    /// Another local of that name begins.
+    fn hide(&mut self, name: &TokenReference) {
+        self.modules.remove(name.token().to_string().as_str());
+    }
+
+    fn taken(&mut self, from: &Prefix, first: Option<&Suffix>) {
+        if let (Prefix::Name(local), Some(Suffix::Index(Index::Dot { name, .. }))) = (from, first)
+            && let Some(module) = self.modules.get(local.token().to_string().as_str())
+        {
+            self.uses.push(Use {
+                module: module.clone(),
+                name: name.token().to_string(),
+                span: span(name),
+            });
+        }
+    }
+
     fn call(&mut self, callee: Option<&TokenReference>, arguments: &FunctionArgs) {
         let Some((callee, name)) = callee.and_then(|callee| callee.range().zip(word(callee))) else {
             return;
@@ -196,6 +285,29 @@ impl Walk {
     }
 }
 
+/// The module in `require "module"`.
+fn required(expression: &Expression) -> Option<String> {
+    let Expression::FunctionCall(call) = expression else {
+        return None;
+    };
+    let (Prefix::Name(name), Some(Suffix::Call(Call::AnonymousCall(arguments)))) =
+        (call.prefix(), call.suffixes().next())
+    else {
+        return None;
+    };
+    if name.token().to_string() != "require" || call.suffixes().count() != 1 {
+        return None;
+    }
+    match arguments.as_ref() {
+        FunctionArgs::String(text) => word(text),
+        FunctionArgs::Parentheses { arguments, .. } => match arguments.iter().next()? {
+            Expression::String(text) => word(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// The text of an identifier or a string without its quotes.
 fn word(token: &TokenReference) -> Option<String> {
     match token.token_type() {
@@ -213,6 +325,14 @@ fn span(node: &impl full_moon::node::Node) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_taken_from_modules_are_found_unless_they_are_hidden() {
+        let text = "local test = require 'tidemill.test'\nlocal function f(test) return test.hidden end\nreturn test.seen(test.again)";
+        let spans = Spans::parse(text);
+        let names: Vec<&str> = spans.uses().iter().map(|taken| taken.name.as_str()).collect();
+        assert_eq!(names, ["seen", "again"]);
+    }
 
     #[test]
     fn a_field_is_found_through_calls_lists_and_locals() {

@@ -44,22 +44,22 @@ pub(super) const RUN: Class = Class {
 const FILE_METHODS: [Field; 4] = [
     field(
         "csv",
-        "fun(self): fun(): table<string, string>?",
+        "fun(self): fun(): (table<string, string>|nil)",
         "Iterates over the rows as tables keyed by the header; raises on a broken row.",
     ),
     field(
         "json",
-        "fun(self): any, string?",
+        "fun(self): any, (string|nil)",
         "The decoded document; nil and why, when it is none.",
     ),
     field(
         "text",
-        "fun(self): string?, string?",
+        "fun(self): (string|nil), (string|nil)",
         "The whole text; nil and why, when it is none.",
     ),
     field(
         "lines",
-        "fun(self): fun(): string?",
+        "fun(self): fun(): (string|nil)",
         "Iterates over the lines without their ends.",
     ),
 ];
@@ -88,7 +88,7 @@ pub(super) const INPUT: Class = Class {
 /// `artifacts["..."]`
 pub(super) const ARTIFACT: Class = Class {
     name: "tidemill.Artifact",
-    word: "an artifact",
+    word: "artifact",
     doc: "A declared output, taken out of the sandbox.",
     fields: &[
         field("path", "string", "Its path in /workspace."),
@@ -268,5 +268,5 @@ pub(super) fn artifacts(lua: &Lua, artifacts: Vec<Artifact>, declared: Vec<Strin
 
 /// Looks at the time between pieces of a large file.
 pub(super) fn check_time(lua: &Lua) -> mlua::Result<()> {
-    Host::of(lua)?.budget().check_time()
+    Ok(Host::of(lua)?.budget().check_time()?)
 }

@@ -44,6 +44,9 @@ const OS: [&str; 4] = ["clock", "date", "difftime", "time"];
 /// Above the wall limit, for the case that a single C function (a string pattern) never looks at the limits.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Room for the deepest tree of a source; only what is touched is taken from memory.
+const STACK: usize = 256 << 20;
+
 /// Makes a fresh state for one script.
 pub(super) fn new(project: &Project, files: Files) -> mlua::Result<(Lua, Host)> {
     let libraries =
@@ -128,6 +131,7 @@ pub(super) async fn within<T: Send + 'static>(
     let given_up = Cancel(Arc::clone(&budget));
     std::thread::Builder::new()
         .name("lua".into())
+        .stack_size(STACK)
         .spawn(move || {
             budget.start(limits);
             let _ = done.send(work());

@@ -153,15 +153,9 @@ impl Store {
         let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
         let mut events = Vec::new();
         for claim in claims {
-            let before = state_of(&mut transaction, claim.input).await?;
-            if before != InputState::Ready {
-                let message = format!("input {} is {before} and cannot be claimed", claim.input);
-                return Err(Diagnostic::new("store::claimed_twice", message)
-                    .help("two daemons on one project? `tidemill explain PATH` shows its history"));
-            }
             let workflows: Vec<&str> = claim.runs.iter().map(|run| run.workflow.as_str()).collect();
             let reason = format!("claimed for {}", workflows.join(", "));
-            turn(
+            let before = turn(
                 &mut transaction,
                 claim.input,
                 InputState::Claimed,
@@ -169,21 +163,19 @@ impl Store {
                 at,
             )
             .await?;
-            let [size, mtime_ns, inode, device] = numbers(claim.fingerprint);
-            sqlx::query(
-                "UPDATE inputs SET digest = ?2, workflows = ?3, size = ?4, mtime_ns = ?5, inode = ?6, device = ?7
-                 WHERE id = ?1",
-            )
-            .bind(claim.input)
-            .bind(claim.digest.as_str())
-            .bind(to_json(&workflows)?)
-            .bind(size)
-            .bind(mtime_ns)
-            .bind(inode)
-            .bind(device)
-            .execute(&mut *transaction)
-            .await
-            .map_err(failed)?;
+            if before != InputState::Ready {
+                let message = format!("input {} is {before} and cannot be claimed", claim.input);
+                return Err(Diagnostic::new("store::claimed_twice", message)
+                    .help("two daemons on one project? `tidemill explain PATH` shows its history"));
+            }
+            remember(&mut transaction, claim.input, claim.fingerprint).await?;
+            sqlx::query("UPDATE inputs SET digest = ?2, workflows = ?3 WHERE id = ?1")
+                .bind(claim.input)
+                .bind(claim.digest.as_str())
+                .bind(to_json(&workflows)?)
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed)?;
             for run in &claim.runs {
                 events.extend(insert(&mut transaction, run).await?);
             }
@@ -286,16 +278,8 @@ async fn enter(connection: &mut SqliteConnection, change: &InputChange, at: Time
     .await
     .map_err(failed)?;
     if let Some(input) = waiting {
-        sqlx::query("UPDATE inputs SET size = ?2, mtime_ns = ?3, inode = ?4, device = ?5 WHERE id = ?1")
-            .bind(input)
-            .bind(size)
-            .bind(mtime_ns)
-            .bind(inode)
-            .bind(device)
-            .execute(&mut *connection)
-            .await
-            .map_err(failed)?;
         turn(connection, input, change.state, change.reason.as_deref(), at).await?;
+        remember(connection, input, change.fingerprint).await?;
         return Ok(input);
     }
     let input: InputId = sqlx::query_scalar(
@@ -325,14 +309,29 @@ async fn enter(connection: &mut SqliteConnection, change: &InputChange, at: Time
     Ok(input)
 }
 
-/// Turns an input to a state. That it is there already, for the same reason, is no change.
+/// Keeps which version of the file the row is about.
+async fn remember(connection: &mut SqliteConnection, input: InputId, version: Fingerprint) -> Result<()> {
+    let [size, mtime_ns, inode, device] = numbers(version);
+    sqlx::query("UPDATE inputs SET size = ?2, mtime_ns = ?3, inode = ?4, device = ?5 WHERE id = ?1")
+        .bind(input)
+        .bind(size)
+        .bind(mtime_ns)
+        .bind(inode)
+        .bind(device)
+        .execute(connection)
+        .await
+        .map(drop)
+        .map_err(|error| explain("record a change of an input", error))
+}
+
+/// Turns an input to a state and gives the one before. That it is there already, for the same reason, is no change.
 async fn turn(
     connection: &mut SqliteConnection,
     input: InputId,
     to: InputState,
     reason: Option<&str>,
     at: Timestamp,
-) -> Result<()> {
+) -> Result<InputState> {
     let failed = |error| explain("record a change of an input", error);
     let before: (String, Option<String>) = sqlx::query_as("SELECT state, reason FROM inputs WHERE id = ?1")
         .bind(input)
@@ -341,7 +340,7 @@ async fn turn(
         .map_err(failed)?;
     let from = InputState::parse(&before.0).ok_or_else(|| unreadable("an input's state"))?;
     if from == to && before.1.as_deref() == reason {
-        return Ok(());
+        return Ok(from);
     }
     sqlx::query("UPDATE inputs SET state = ?2, reason = ?3, changed_at = ?4 WHERE id = ?1")
         .bind(input)
@@ -351,7 +350,8 @@ async fn turn(
         .execute(&mut *connection)
         .await
         .map_err(failed)?;
-    note(connection, input, Some(from), to, reason, at).await
+    note(connection, input, Some(from), to, reason, at).await?;
+    Ok(from)
 }
 
 async fn note(
@@ -374,15 +374,6 @@ async fn note(
     .await
     .map(drop)
     .map_err(|error| explain("record a change of an input", error))
-}
-
-async fn state_of(connection: &mut SqliteConnection, input: InputId) -> Result<InputState> {
-    let word: String = sqlx::query_scalar("SELECT state FROM inputs WHERE id = ?1")
-        .bind(input)
-        .fetch_one(connection)
-        .await
-        .map_err(|error| explain("read the ledger", error))?;
-    InputState::parse(&word).ok_or_else(|| unreadable("an input's state"))
 }
 
 fn bytes(path: &Path) -> &[u8] {

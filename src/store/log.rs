@@ -68,12 +68,30 @@ impl Store {
     }
 }
 
-/// Writes the row of a new run and its first events.
-pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> Result<Vec<Event>> {
+/// Writes the row of a new run and its first events. Nothing to fold yet: the row is as these events make it.
+pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> Result<[Event; 2]> {
     let failed = |error| explain(&format!("queue run {}", run.id), error);
+    let queued = What::RunQueued {
+        workflow: run.workflow.clone(),
+        trigger: run.trigger.clone(),
+        inputs: run.inputs.clone(),
+        script: run.script.clone(),
+        model: run.model.clone(),
+    };
+    let waiting = What::StateEntered {
+        state: RunState::Queued,
+        reason: None,
+    };
+    let event = |seq, what| Event {
+        run: run.id.clone(),
+        seq,
+        at: rounded(run.at),
+        what,
+    };
+    let events = [event(1, queued), event(2, waiting)];
     sqlx::query(
-        "INSERT INTO runs (id, workflow, trigger, state, model, script, inputs, input, queued_at, usage, cost_usd)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO runs (id, workflow, trigger, state, model, script, inputs, input, queued_at, usage, cost_usd,
+         last_seq) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 2)",
     )
     .bind(run.id.as_str())
     .bind(&run.workflow)
@@ -89,20 +107,15 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
     .execute(&mut *connection)
     .await
     .map_err(failed)?;
-    let queued = What::RunQueued {
-        workflow: run.workflow.clone(),
-        trigger: run.trigger.clone(),
-        inputs: run.inputs.clone(),
-        script: run.script.clone(),
-        model: run.model.clone(),
-    };
-    let waiting = What::StateEntered {
-        state: RunState::Queued,
-        reason: None,
-    };
-    let first = add(connection, &run.id, queued, run.at).await?;
-    let second = add(connection, &run.id, waiting, run.at).await?;
-    Ok(vec![first, second])
+    sqlx::query("INSERT INTO events (run, seq, at, what) VALUES (?1, 1, ?2, ?3), (?1, 2, ?2, ?4)")
+        .bind(run.id.as_str())
+        .bind(micros(run.at))
+        .bind(to_json(&events[0].what)?)
+        .bind(to_json(&events[1].what)?)
+        .execute(connection)
+        .await
+        .map_err(failed)?;
+    Ok(events)
 }
 
 /// Adds an event inside a transaction that holds the write lock, so that no place is given twice.

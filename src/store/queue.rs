@@ -44,4 +44,15 @@ impl Store {
             .map(drop)
             .map_err(|error| explain("count an attempt", error))
     }
+
+    /// Ids of runs that begin with `start`.
+    pub async fn ids_from(&self, start: &str) -> Result<Vec<RunId>> {
+        let ids: Vec<String> =
+            sqlx::query_scalar("SELECT id FROM runs WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1")
+                .bind(start)
+                .fetch_all(&self.0.readers)
+                .await
+                .map_err(|error| explain("look for runs", error))?;
+        Ok(ids.iter().filter_map(|id| RunId::parse(id)).collect())
+    }
 }

@@ -1,6 +1,7 @@
 //! The row of a run: what lists and the queue need without reading its log.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
@@ -36,7 +37,7 @@ pub struct NewRun {
 }
 
 /// Where a run stands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
     /// Its id.
     pub id: RunId,

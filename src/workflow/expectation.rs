@@ -81,10 +81,7 @@ impl ColumnType {
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
-        Self::WORDS
-            .into_iter()
-            .find(|(_, kind)| *kind == self)
-            .map_or("string", |(word, _)| word)
+        Self::WORDS.into_iter().find(|(_, kind)| *kind == self).map_or("string", |(word, _)| word)
     }
 }
 

@@ -4,13 +4,8 @@ use std::time::Duration;
 
 /// Reads `90s`, `10m`, `1h30m`, `250ms`, `2d`; the error says what is accepted.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    const UNITS: [(&str, u64); 5] = [
-        ("ms", 1),
-        ("s", 1_000),
-        ("m", 60_000),
-        ("h", 3_600_000),
-        ("d", 86_400_000),
-    ];
+    const UNITS: [(&str, u64); 5] =
+        [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
     let wrong = || format!("`{text}` is not a duration; write it like `90s`, `10m` or `1h30m`");
     let mut rest = text.trim();
     let mut millis: u64 = 0;
@@ -19,21 +14,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
         rest = &rest[digits..];
         let letters = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
-        let (_, factor) = UNITS
-            .into_iter()
-            .find(|(unit, _)| *unit == &rest[..letters])
-            .ok_or_else(wrong)?;
+        let (_, factor) = UNITS.into_iter().find(|(unit, _)| *unit == &rest[..letters]).ok_or_else(wrong)?;
         rest = &rest[letters..];
-        millis = number
-            .checked_mul(factor)
-            .and_then(|part| millis.checked_add(part))
-            .ok_or_else(wrong)?;
+        millis = number.checked_mul(factor).and_then(|part| millis.checked_add(part)).ok_or_else(wrong)?;
     }
-    if text.trim().is_empty() {
-        Err(wrong())
-    } else {
-        Ok(Duration::from_millis(millis))
-    }
+    if text.trim().is_empty() { Err(wrong()) } else { Ok(Duration::from_millis(millis)) }
 }
 
 /// Reads `512`, `20MB`, `64KiB`, `1.5GB` into bytes. `KB` is 1,000 bytes, `KiB` is 1,024.
@@ -42,10 +27,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     clippy::cast_sign_loss,
     reason = "checked against the range first"
 )]
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a size of 2^53 bytes is beyond every use"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a size of 2^53 bytes is beyond every use")]
 pub fn size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 9] = [
         ("", 1),
@@ -60,22 +42,13 @@ pub fn size(text: &str) -> Result<u64, String> {
     ];
     let wrong = || format!("`{text}` is not a size; write it like `20MB`, `64KiB` or `1.5GB`");
     let text_lower = text.trim().to_ascii_lowercase();
-    let digits = text_lower.len()
-        - text_lower
-            .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
-            .len();
+    let digits =
+        text_lower.len() - text_lower.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
     let number: f64 = text_lower[..digits].parse().map_err(|_| wrong())?;
     let unit = text_lower[digits..].trim();
-    let (_, factor) = UNITS
-        .into_iter()
-        .find(|(name, _)| *name == unit)
-        .ok_or_else(wrong)?;
+    let (_, factor) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
     let bytes = number * factor as f64;
-    if bytes.is_finite() && bytes < (1_u64 << 53) as f64 {
-        Ok(bytes as u64)
-    } else {
-        Err(wrong())
-    }
+    if bytes.is_finite() && bytes < (1_u64 << 53) as f64 { Ok(bytes as u64) } else { Err(wrong()) }
 }
 
 /// Writes a duration for people: `850 ms`, `12.3 s`, `4 m 05 s`, `2 h 10 m`.

@@ -1,6 +1,5 @@
 //! A clock that stands still until a test moves it.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,8 +12,6 @@ use tokio::sync::watch;
 pub struct ManualClock {
     start: Timestamp,
     elapsed: watch::Sender<Duration>,
-    /// When each sleeper wakes.
-    asleep: Mutex<Vec<Duration>>,
 }
 
 impl ManualClock {
@@ -23,20 +20,12 @@ impl ManualClock {
         Self {
             start: "2026-11-30T23:00:00Z".parse().expect("a time"),
             elapsed: watch::Sender::new(Duration::ZERO),
-            asleep: Mutex::default(),
         }
     }
 
     /// Time passes.
     pub fn advance(&self, duration: Duration) {
         self.elapsed.send_modify(|elapsed| *elapsed += duration);
-    }
-
-    /// How many sleep now. One that was dropped in its sleep counts until its time has come.
-    pub fn sleepers(&self) -> usize {
-        let now = *self.elapsed.borrow();
-        let asleep = self.asleep.lock().expect("no sleeper panicked");
-        asleep.iter().filter(|until| **until > now).count()
     }
 }
 
@@ -58,16 +47,11 @@ impl Clock for ManualClock {
 
     async fn sleep(&self, duration: Duration) {
         let until = self.elapsed() + duration;
-        self.asleep.lock().expect("no sleeper panicked").push(until);
         let mut elapsed = self.elapsed.subscribe();
         elapsed
             .wait_for(|elapsed| *elapsed >= until)
             .await
             .expect("the clock outlives its sleepers");
-        let mut asleep = self.asleep.lock().expect("no sleeper panicked");
-        if let Some(place) = asleep.iter().position(|other| *other == until) {
-            asleep.swap_remove(place);
-        }
     }
 }
 
@@ -83,5 +67,4 @@ async fn sleepers_wake_when_their_time_has_come() {
     }
     sleep.await;
     assert_eq!(clock.now().duration_since(before).as_secs(), 2);
-    assert_eq!(clock.sleepers(), 0);
 }

@@ -1,43 +1,51 @@
-//! The real engine: tests of the sandbox fail without one, and say so.
+//! The real engine, and one small image for all tests.
 
-#![allow(dead_code, reason = "each scene uses its part")]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tidemill::config::Build;
+use tidemill::config::{Build, Project};
 use tidemill::event::id::RunId;
 use tidemill::sandbox::docker::Docker;
 use tidemill::sandbox::{Engine as _, ReadyImage, Sandbox, Silent};
 use tidemill::workflow::image::Image;
 use tidemill::workflow::limits::Limits;
 
-/// The base every test image starts from; made from Debian's packages where no registry can be reached.
-const BASE: &str = "python:3.12-slim";
+/// This repository: its images and settings are the tests' as well.
+pub fn repository() -> Project {
+    Project::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the repository is a project")
+}
 
-/// The engine, with the settings a build needs on any machine.
+/// The engine with this repository's settings. Without an engine every test that needs one fails and says so.
 pub async fn engine() -> Docker {
-    engine_in(Path::new(env!("CARGO_MANIFEST_DIR"))).await
+    let project = repository();
+    connect(&project.root, &project.config.build, &project.config.bases).await
 }
 
-/// The engine for the project in `root`.
+/// An engine for a project in a temporary folder.
+pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String>) -> Docker {
+    Docker::connect(root, build, bases).await.expect("these tests need a Docker engine: see `tidemill doctor`")
+}
+
+/// The tests' image: the base of this repository's images, with a shell and Python.
+pub async fn small_image() -> ReadyImage {
+    let image = Image::Reference("python:3.12-slim".to_owned());
+    engine().await.prepare(&image, &Silent).await.expect("the base image can be pulled or made")
+}
+
+/// The engine for a project in `root` that builds on this repository's base.
 pub async fn engine_in(root: &Path) -> Docker {
-    let build =
-        Build { network: Some("host".to_owned()), ca_bundle: Some("host".to_owned()), ..Build::default() };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/images/base/bootstrap");
-    let bases = [(BASE.to_owned(), script.to_owned())].into();
-    Docker::connect(root, &build, &bases).await.expect("the sandbox tests need a Docker engine")
+    let repository = repository();
+    let absolute = |(base, script): (&String, &String)| {
+        (base.clone(), repository.root.join(script).to_string_lossy().into_owned())
+    };
+    let bases = repository.config.bases.iter().map(absolute).collect();
+    connect(root, &repository.config.build, &bases).await
 }
 
-/// A small image with a shell and Python; made once per machine, under the engine's own lock.
-pub async fn small_image(docker: &Docker) -> ReadyImage {
-    docker.prepare(&Image::Reference(BASE.to_owned()), &Silent).await.expect("the base image")
-}
-
-/// Limits that make a test quick to hit them.
+/// Limits that are quickly reached.
 pub fn small_limits() -> Limits {
     Limits { memory: 256 << 20, disk: 128 << 20, pids: 64, ..Limits::default() }
 }
@@ -54,10 +62,9 @@ where
     Outcome: Future<Output = ()> + Send + 'static,
 {
     let docker = engine().await;
-    let image = small_image(&docker).await;
-    let sandbox = docker.start(&run_id(), &image, &limits).await.expect("a sandbox");
+    let sandbox = docker.start(&run_id(), &small_image().await, &limits).await.expect("a sandbox");
     let done = tokio::spawn(test(sandbox.clone())).await;
-    sandbox.remove().await.unwrap();
+    sandbox.remove().await.expect("the sandbox is removed");
     if let Err(error) = done {
         std::panic::resume_unwind(error.into_panic());
     }

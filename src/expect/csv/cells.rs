@@ -28,26 +28,22 @@ struct Column<'e> {
 impl<'e> Cells<'e> {
     /// Looks up the columns; a column that is missing was reported with the header.
     pub fn new(expect: &'e Csv, header: &Header, report: &mut Report<'_>) -> Self {
-        let mut columns: Vec<Column<'e>> = Vec::new();
-        for index in 0.. {
-            let name = header.name(index);
-            if header.place(name).is_none() {
-                break;
-            }
-            columns.push(Column {
+        let columns = header
+            .names()
+            .map(|name| Column {
                 name: name.to_owned(),
                 kind: expect.types.get(name).copied(),
                 not_null: expect.not_null.iter().any(|column| column == name),
                 range: expect.ranges.get(name).copied(),
                 words: expect.enums.get(name).map(Vec::as_slice),
                 pattern: expect.patterns.get(name).and_then(|text| anchored(text, report)),
-            });
-        }
+            })
+            .collect();
         Self { columns }
     }
 
     /// Checks a row. Cells that are not there were reported as a row of another length.
-    pub fn check(&mut self, record: &ByteRecord, place: Place, report: &mut Report<'_>) {
+    pub fn check(&self, record: &ByteRecord, place: Place, report: &mut Report<'_>) {
         for (column, cell) in self.columns.iter().zip(record) {
             match std::str::from_utf8(cell) {
                 Ok(text) => column.check(text, place, report),
@@ -64,17 +60,15 @@ impl<'e> Cells<'e> {
 
 /// The pattern for a whole cell.
 fn anchored<'e>(text: &'e str, report: &mut Report<'_>) -> Option<(&'e str, Regex)> {
-    match Regex::new(&format!(r"\A(?:{text})\z")) {
-        Ok(regex) => Some((text, regex)),
-        Err(_) => {
-            report.add(
-                "csv.pattern",
-                format!("`{text}` is no regular expression; the workflow's check is wrong"),
-                |finding| finding,
-            );
-            None
-        }
-    }
+    let Ok(regex) = Regex::new(&format!(r"\A(?:{text})\z")) else {
+        report.add(
+            "csv.pattern",
+            format!("`{text}` is no regular expression; the workflow's check is wrong"),
+            |finding| finding,
+        );
+        return None;
+    };
+    Some((text, regex))
 }
 
 impl Column<'_> {

@@ -61,9 +61,9 @@ impl Header {
         self.places.get(name).copied()
     }
 
-    /// The name of the column at `index`.
-    pub fn name(&self, index: usize) -> &str {
-        self.names.get(index).map_or("", String::as_str)
+    /// The names of all columns, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
     }
 
     /// Adds a row that has another number of cells.
@@ -95,7 +95,7 @@ impl Header {
             .map(String::as_str)
             .collect();
         for name in wanted.into_iter().filter(|name| self.place(name).is_none()) {
-            let guess = nearest(name, self.names.iter().map(String::as_str));
+            let guess = nearest(name, self.names());
             let hint = match (guess, self.other_separator()) {
                 (_, Some(separator)) => {
                     format!("; the cells seem to be separated by {separator}, not by commas")
@@ -110,7 +110,7 @@ impl Header {
                     finding
                         .place("header")
                         .expected(format!("a column `{name}`"))
-                        .found(listed(self.names.iter().map(String::as_str)))
+                        .found(listed(self.names()))
                 },
             );
         }

@@ -50,9 +50,8 @@ fn ends_inside(mut file: File, start: u64) -> io::Result<bool> {
         }
         for byte in bytes {
             state = match (state, byte) {
-                (State::CellStart | State::QuoteSeen, b'"') => State::Quoted,
                 (State::Quoted, b'"') => State::QuoteSeen,
-                (State::Quoted, _) => State::Quoted,
+                (State::CellStart | State::QuoteSeen, b'"') | (State::Quoted, _) => State::Quoted,
                 (_, b',' | b'\n' | b'\r') => State::CellStart,
                 (_, _) => State::Plain,
             };

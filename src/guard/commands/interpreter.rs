@@ -14,7 +14,7 @@ pub(super) enum Code<'a> {
     /// It reads its standard input.
     Input,
     /// Each of these is a command of its own.
-    Commands(Vec<&'a [Word]>),
+    Commands(Vec<Vec<Word>>),
     /// It cannot be told; the word that is not understood.
     Unclear(&'a Word),
 }
@@ -30,7 +30,9 @@ pub(super) fn code<'a>(program: &str, arguments: &'a [Word]) -> Code<'a> {
             _ => Code::None,
         },
         "alias" => Code::Definitions(arguments.iter().collect()),
-        "su" | "script" | "runuser" | "flock" => after_option(arguments, &["-c", "--command"]),
+        "flock" => after_option(arguments).unwrap_or(Code::None),
+        "su" | "script" | "runuser" => after_option(arguments).unwrap_or(Code::Input),
+        "parallel" => Code::Input,
         "find" => found(arguments),
         "." | "source" => match arguments.first() {
             Some(file) if is_input(file) => Code::Input,
@@ -41,20 +43,17 @@ pub(super) fn code<'a>(program: &str, arguments: &'a [Word]) -> Code<'a> {
     }
 }
 
-/// The word after an option such as `-c`.
-fn after_option<'a>(arguments: &'a [Word], options: &[&str]) -> Code<'a> {
-    for (at, word) in arguments.iter().enumerate() {
-        if options.iter().any(|option| word.is(option)) {
-            return Code::Words(arguments.get(at + 1).into_iter().collect());
-        }
-        let attached = options
-            .iter()
-            .any(|option| word.text.starts_with(option) || word.text.starts_with(&format!("{option}=")));
-        if attached {
-            return Code::Unclear(word);
-        }
-    }
-    Code::None
+/// The word after `-c`, when there is that option.
+fn after_option(arguments: &[Word]) -> Option<Code<'_>> {
+    let at = arguments
+        .iter()
+        .position(|word| word.text.starts_with("-c") || word.text.starts_with("--command"))?;
+    let option = &arguments[at];
+    Some(if option.is("-c") || option.is("--command") {
+        Code::Words(arguments.get(at + 1).into_iter().collect())
+    } else {
+        Code::Unclear(option)
+    })
 }
 
 /// The commands of `find -exec`.
@@ -71,7 +70,7 @@ fn found(arguments: &[Word]) -> Code<'_> {
                 .iter()
                 .position(|word| word.is(";") || word.is("+"))
                 .unwrap_or(after.len());
-            commands.push(&after[..end]);
+            commands.push(after[..end].iter().map(|word| word.filled("{}")).collect());
             rest = &after[end..];
         }
     }

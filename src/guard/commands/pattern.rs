@@ -62,9 +62,8 @@ impl Pattern {
     fn arguments_match(&self, arguments: &[Word], doubt: Doubt) -> bool {
         for (at, wanted) in self.arguments.iter().enumerate() {
             match arguments.get(at).map(|word| word.value.as_deref()) {
-                None => return false,
                 Some(Some(value)) if wanted.is_match(value) => {}
-                Some(Some(_)) => return false,
+                None | Some(Some(_)) => return false,
                 // It may become any number of words, so that all behind it is in doubt as well.
                 Some(None) => return doubt == Doubt::Matches,
             }

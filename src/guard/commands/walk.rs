@@ -3,7 +3,8 @@
 use brush_parser::ast::{
     AndOr, AndOrList, ArithmeticForClauseCommand, Assignment, AssignmentName, AssignmentValue, Command,
     CommandPrefixOrSuffixItem, CompoundCommand, CompoundList, ExtendedTestExpr, IoFileRedirectTarget,
-    IoRedirect, Pipeline, Program, RedirectList, SimpleCommand, UnexpandedArithmeticExpr, Word as Written,
+    IoRedirect, Pipeline, Program, RedirectList, SimpleCommand, SubshellCommand, UnexpandedArithmeticExpr,
+    Word as Written,
 };
 use brush_parser::{ParseError, Parser, ParserOptions};
 
@@ -38,6 +39,8 @@ fn parse(code: &str) -> Result<Program, ParseError> {
 struct Walker {
     found: Found,
     depth: usize,
+    /// Process substitutions around this place.
+    processes: usize,
 }
 
 impl Walker {
@@ -99,11 +102,15 @@ impl Walker {
     fn compound(&mut self, compound: &CompoundCommand) {
         match compound {
             CompoundCommand::Arithmetic(arithmetic) => {
-                self.arithmetic(&arithmetic.expr);
                 // `((a))` is arithmetic for bash, and a subshell in a subshell for sh and when blanks stand between
-                // the brackets. What is no shell code can only be arithmetic.
-                if parse(&arithmetic.expr.value).is_ok() {
-                    self.code(&arithmetic.expr.value);
+                // the brackets.
+                let text = &arithmetic.expr.value;
+                if text.contains("<<") {
+                    self.unclear("a here-document or a shift inside `((...))`".to_owned());
+                } else if parse(text).is_ok() {
+                    self.code(text);
+                } else {
+                    self.arithmetic(&arithmetic.expr);
                 }
             }
             CompoundCommand::ArithmeticForClause(clause) => self.arithmetic_for(clause),
@@ -141,14 +148,21 @@ impl Walker {
     }
 
     fn arithmetic_for(&mut self, clause: &ArithmeticForClauseCommand) {
-        for part in [&clause.initializer, &clause.condition, &clause.updater] {
-            part.iter().for_each(|expression| self.arithmetic(expression));
+        let parts = [&clause.initializer, &clause.condition, &clause.updater];
+        for expression in parts.into_iter().flatten() {
+            self.arithmetic(expression);
         }
         self.list(&clause.body.list);
     }
 
     fn arithmetic(&mut self, expression: &UnexpandedArithmeticExpr) {
-        self.text(&expression.value);
+        match word::code_in_arithmetic(&expression.value) {
+            Ok(code) => code.iter().for_each(|code| self.code(code)),
+            Err(error) => self.unclear(format!(
+                "`(({}))`, which cannot be read ({error})",
+                expression.value
+            )),
+        }
     }
 
     fn test(&mut self, test: &ExtendedTestExpr) {
@@ -174,6 +188,13 @@ impl Walker {
         }
     }
 
+    /// Shells do not agree where a here-document in `<(...)` ends.
+    fn process(&mut self, subshell: &SubshellCommand) {
+        self.processes += 1;
+        self.list(&subshell.list);
+        self.processes -= 1;
+    }
+
     /// Walks a redirect; gives back the text that it makes the standard input.
     fn redirect(&mut self, redirect: &IoRedirect) -> Option<String> {
         match redirect {
@@ -181,10 +202,13 @@ impl Walker {
                 IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
                     self.word(word);
                 }
-                IoFileRedirectTarget::ProcessSubstitution(_, subshell) => self.list(&subshell.list),
+                IoFileRedirectTarget::ProcessSubstitution(_, subshell) => self.process(subshell),
                 IoFileRedirectTarget::Fd(_) => {}
             },
             IoRedirect::HereDocument(_, document) => {
+                if self.processes > 0 {
+                    self.unclear("a here-document inside `<(...)`".to_owned());
+                }
                 if document.requires_expansion {
                     match word::code_in_document(&document.doc.value) {
                         Ok(code) => code.iter().for_each(|code| self.code(code)),
@@ -231,9 +255,9 @@ impl Walker {
             }
             AssignmentValue::Array(elements) => {
                 for (key, value) in elements {
-                    key.iter().for_each(|key| {
+                    if let Some(key) = key {
                         self.word(key);
-                    });
+                    }
                     self.word(value);
                 }
             }
@@ -265,7 +289,7 @@ impl Walker {
                 }
             }
             CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                walker.list(&subshell.list);
+                walker.process(subshell);
                 words.push(Word::unknown("<(...)"));
             }
         };
@@ -297,6 +321,8 @@ impl Walker {
                 self.joined(words, &inner.iter().collect::<Vec<_>>());
             }
             Wrapped::Command(inner) => self.run(inner, input),
+            Wrapped::Completed(inner) => self.run(&inner, input),
+            Wrapped::Shell => self.unclear(format!("`{}`, which starts a shell", show(words))),
             Wrapped::Unclear(word) => {
                 self.unclear(format!(
                     "`{}`, where `{}` hides which program runs",
@@ -320,7 +346,11 @@ impl Walker {
                     }
                 }
             }
-            Code::Commands(commands) => commands.into_iter().for_each(|inner| self.run(inner, None)),
+            Code::Commands(commands) => {
+                for inner in commands {
+                    self.run(&inner, None);
+                }
+            }
             Code::Input => match input {
                 Some(code) => self.code(code),
                 None => self.unclear(format!(

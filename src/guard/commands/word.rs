@@ -26,6 +26,15 @@ impl Word {
         }
     }
 
+    /// The word where `placeholder` is replaced with what nobody knows yet.
+    pub fn filled(&self, placeholder: &str) -> Self {
+        if self.text.contains(placeholder) {
+            Self::unknown(&self.text)
+        } else {
+            self.clone()
+        }
+    }
+
     /// Whether it certainly is `text`.
     pub fn is(&self, text: &str) -> bool {
         self.value.as_deref() == Some(text)
@@ -59,6 +68,13 @@ pub(super) fn code_in_document(text: &str) -> Result<Vec<String>, String> {
     let mut reader = Reader::default();
     let pieces = parse_heredoc(text, &ParserOptions::default()).map_err(|error| error.to_string())?;
     reader.pieces(text, &pieces)?;
+    Ok(reader.code)
+}
+
+/// The shell code in an arithmetic expression; an error when it may be something else.
+pub(super) fn code_in_arithmetic(text: &str) -> Result<Vec<String>, String> {
+    let mut reader = Reader::default();
+    reader.arithmetic(text)?;
     Ok(reader.code)
 }
 
@@ -139,7 +155,7 @@ impl Reader {
             }
             WordPiece::ArithmeticExpression(expression) => {
                 self.certain = false;
-                self.inner(&expression.value)?;
+                self.arithmetic(&expression.value)?;
             }
             WordPiece::ParameterExpansion(_) => {
                 self.certain = false;
@@ -170,18 +186,61 @@ impl Reader {
     /// The code in a text that is read like a word, whatever its value.
     fn inner(&mut self, text: &str) -> Result<(), String> {
         if text.contains(['$', '`']) {
-            if self.depth == DEEPEST {
-                return Err(format!("expansions are nested deeper than {DEEPEST} levels"));
-            }
-            let mut reader = Self {
-                depth: self.depth + 1,
-                ..Self::default()
-            };
+            let mut reader = self.below()?;
             reader.pieces(text, &parse(text)?)?;
             self.code.append(&mut reader.code);
         }
         Ok(())
     }
+
+    /// The code in an arithmetic expression. `((` may as well open two subshells, and shells differ in how they tell:
+    /// what is not certainly arithmetic is refused.
+    fn arithmetic(&mut self, text: &str) -> Result<(), String> {
+        let mut reader = self.below()?;
+        let mut plain = String::new();
+        for piece in &parse(text)? {
+            match &piece.piece {
+                WordPiece::Text(text) => plain.push_str(text),
+                WordPiece::CommandSubstitution(code) if !code.contains("<<") => reader.piece(text, piece)?,
+                WordPiece::ParameterExpansion(_) | WordPiece::ArithmeticExpression(_) => {
+                    reader.piece(text, piece)?;
+                }
+                _ => return Err("it is not certainly arithmetic".to_owned()),
+            }
+        }
+        if !is_arithmetic(&plain) {
+            return Err("it is not certainly arithmetic".to_owned());
+        }
+        self.code.append(&mut reader.code);
+        Ok(())
+    }
+
+    fn below(&self) -> Result<Self, String> {
+        if self.depth == DEEPEST {
+            return Err(format!("expansions are nested deeper than {DEEPEST} levels"));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+            ..Self::default()
+        })
+    }
+}
+
+/// Whether a text without expansions holds only what an expression holds, and brackets that pair up.
+fn is_arithmetic(text: &str) -> bool {
+    let mut open = 0_usize;
+    for character in text.chars() {
+        match character {
+            '(' => open += 1,
+            ')' if open == 0 => return false,
+            ')' => open -= 1,
+            ' ' | '\t' | '_' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^'
+            | '~' | '?' | ':' | ',' | '[' | ']' | '#' => {}
+            character if character.is_ascii_alphanumeric() => {}
+            _ => return false,
+        }
+    }
+    open == 0
 }
 
 /// In backticks a backslash protects a backtick, a backslash and a dollar sign, and stands for itself otherwise.

@@ -200,12 +200,6 @@ const SHAPES: &[Shape] = &[
         ..PLAIN
     },
     Shape {
-        name: "parallel",
-        flags: "k",
-        values: "j",
-        ..PLAIN
-    },
-    Shape {
         name: "watch",
         flags: "bcdegtx",
         values: "n",
@@ -222,6 +216,10 @@ pub(super) enum Wrapped<'a> {
     Nothing,
     /// The command in its arguments, from the program on.
     Command(&'a [Word]),
+    /// The same, with words of its input put in.
+    Completed(Vec<Word>),
+    /// A shell of its own.
+    Shell,
     /// It cannot be told; the word that is not understood.
     Unclear(&'a Word),
 }
@@ -239,7 +237,9 @@ pub(super) fn unwrap<'a>(program: &str, arguments: &'a [Word]) -> Wrapped<'a> {
         return Wrapped::Nothing;
     }
     match shape.command(arguments) {
+        Ok([]) if matches!(program, "sudo" | "doas" | "chroot" | "unshare") => Wrapped::Shell,
         Ok([]) => Wrapped::Nothing,
+        Ok(command) if program == "xargs" => Wrapped::Completed(completed(arguments, command)),
         Ok(command) => Wrapped::Command(command),
         Err(word) => Wrapped::Unclear(word),
     }
@@ -247,7 +247,29 @@ pub(super) fn unwrap<'a>(program: &str, arguments: &'a [Word]) -> Wrapped<'a> {
 
 /// Whether a wrapper joins its command with blanks and hands it to a shell.
 pub(super) fn joins(program: &str) -> bool {
-    matches!(program, "watch" | "parallel")
+    program == "watch"
+}
+
+/// What `xargs` runs: words of its input stand where the placeholder was, or at the end.
+fn completed(arguments: &[Word], command: &[Word]) -> Vec<Word> {
+    let own = &arguments[..arguments.len() - command.len()];
+    let option = own.iter().position(|word| word.text.starts_with("-I"));
+    let placeholder = option.and_then(|at| {
+        let attached = own[at].value.as_deref()?.strip_prefix("-I")?;
+        if attached.is_empty() {
+            own.get(at + 1)?.value.as_deref()
+        } else {
+            Some(attached)
+        }
+    });
+    let mut words: Vec<Word> = command
+        .iter()
+        .map(|word| word.filled(placeholder.unwrap_or("{}")))
+        .collect();
+    if placeholder.is_none() {
+        words.push(Word::unknown("..."));
+    }
+    words
 }
 
 impl Shape {

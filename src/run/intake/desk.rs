@@ -340,13 +340,14 @@ struct Ids {
 
 impl Ids {
     async fn fresh(&mut self, at: Timestamp, store: &Store) -> Result<RunId> {
-        if at.as_second() != self.second {
-            self.second = at.as_second();
-            self.given.clear();
-        }
         loop {
             let id = RunId::new(at);
-            if self.given.insert(id.clone()) && store.run(&id).await?.is_none() {
+            if at.as_second() != self.second {
+                let (start, _) = id.as_str().rsplit_once('-').unwrap_or_default();
+                self.given = store.ids_from(start).await?.into_iter().collect();
+                self.second = at.as_second();
+            }
+            if self.given.insert(id.clone()) {
                 return Ok(id);
             }
         }

@@ -96,7 +96,7 @@ const COMMANDS: Class = Class {
 /// A guardrail written as a table.
 pub(in crate::script) const INLINE: Class = Class {
     name: "tidemill.InlineGuardrail",
-    word: "a guardrail",
+    word: "guardrail",
     doc: "A guardrail of your own, written into `guardrails`.",
     fields: &[
         Field {
@@ -111,7 +111,7 @@ pub(in crate::script) const INLINE: Class = Class {
         },
         Field {
             name: "check",
-            kind: "fun(subject: table, run: tidemill.Run): tidemill.Verdict?",
+            kind: "fun(subject: table, run: tidemill.Run): (tidemill.Verdict|nil)",
             doc: "gets the subject (`input`: name, size; `prompt` and `answer`: text; `tool_call`: tool, arguments; \
                   `tool_output`: tool, output) and the run; gives a verdict, or nothing to pass",
         },

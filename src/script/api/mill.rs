@@ -325,7 +325,7 @@ fn secret(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
         if fits {
             return Some(name);
         }
-        // The value itself, pasted here by mistake, is not shown again.
+        // The text may be the value itself, pasted by mistake: messages are stored, so it is not in one.
         let message = "`mill.secret` takes the name of an environment variable".to_owned();
         let help = "write mill.secret \"SHOP_TOKEN\" and set SHOP_TOKEN where tidemill runs";
         value::bad(&host, &place, "script::bad_secret", message, help)

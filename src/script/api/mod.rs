@@ -9,7 +9,9 @@ pub(super) mod test;
 
 use mlua::{Lua, MultiValue, Table, Value};
 
+use super::host::Host;
 use super::raised::Raised;
+use super::value::shorten;
 use crate::diagnostic::nearest;
 
 /// A module that `require` finds.
@@ -93,19 +95,25 @@ fn build(lua: &Lua, module: &'static Module) -> mlua::Result<Table> {
     }
     let outside = lua.create_table()?;
     let rules = lua.create_table()?;
-    let names: Vec<&str> = module.entries.iter().map(|entry| entry.name).collect();
     let look = functions.clone();
     rules.raw_set(
         "__index",
-        lua.create_function(move |_, (_, key): (Table, Value)| {
+        lua.create_function(move |lua, (_, key): (Table, Value)| {
             let found: Value = look.raw_get(&key)?;
             if found != Value::Nil {
                 return Ok(found);
             }
             let name = key.to_string()?;
-            let raised = Raised::misuse(format!("`{}` has no `{name}`", module.name)).word(&name);
-            let near = nearest(&name, names.iter().copied());
-            Err(raised.help(advice(near, &names)).into())
+            let Some(raised) = unknown_name(module.name, &name) else {
+                return Ok(Value::Nil);
+            };
+            // While a script loads, the mistake is noted where it stands in the source; taking what was meant finds
+            // the mistakes behind it.
+            let host = Host::of(lua)?;
+            match nearest(&name, module.entries.iter().map(|entry| entry.name)) {
+                Some(near) if !host.is_running() && host.has_mistake(&raised.message) => look.raw_get(near),
+                _ => Err(raised.into()),
+            }
         })?,
     )?;
     rules.raw_set(
@@ -127,6 +135,18 @@ fn build(lua: &Lua, module: &'static Module) -> mlua::Result<Table> {
     rules.raw_set("__metatable", false)?;
     outside.set_metatable(Some(rules))?;
     Ok(outside)
+}
+
+/// What to raise for a name that a module does not have; `None` when it has it, or there is no such module.
+pub(super) fn unknown_name(module: &str, name: &str) -> Option<Raised> {
+    let module = MODULES.into_iter().find(|known| known.name == module)?;
+    let names: Vec<&str> = module.entries.iter().map(|entry| entry.name).collect();
+    if names.contains(&name) {
+        return None;
+    }
+    let message = format!("`{}` has no `{}`", module.name, shorten(name));
+    let near = nearest(name, names.iter().copied());
+    Some(Raised::unknown(message).help(advice(near, &names)).word(name))
 }
 
 /// "did you mean", or the names there are.

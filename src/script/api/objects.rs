@@ -140,7 +140,7 @@ impl UserData for Thing {
             },
         );
         methods.add_meta_method(MetaMethod::Index, |_, thing, name: String| -> mlua::Result<()> {
-            let raised = Raised::misuse(format!("{} has no `{name}`", thing.describe())).word(&name);
+            let raised = Raised::unknown(format!("{} has no `{name}`", thing.describe())).word(&name);
             let near = nearest(&name, ["text"]);
             Err(match near {
                 Some(near) => raised.help(format!("did you mean `{near}`?")),

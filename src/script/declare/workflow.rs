@@ -67,7 +67,7 @@ pub(in crate::script) const WORKFLOW: Class = Class {
         ),
         field(
             "validate",
-            "fun(artifacts: table<string, tidemill.Artifact>, run: tidemill.Run): (tidemill.Finding|tidemill.Finding[])?",
+            "fun(artifacts: table<string, tidemill.Artifact>, run: tidemill.Run): (tidemill.Finding|tidemill.Finding[]|nil)?",
             "A check across files: returns nothing, a finding, or a list of findings.",
         ),
         field("repair", "tidemill.Repair?", "What happens when a check fails."),

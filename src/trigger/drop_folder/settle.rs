@@ -179,7 +179,7 @@ impl Settling {
                     path: path.clone(),
                     fingerprint: known.fingerprint,
                     state: InputState::Gone,
-                    reason: Some("it was taken out of the inbox before it was claimed".to_owned()),
+                    reason: Some("it is not in the inbox any more".to_owned()),
                 });
             }
             stays
@@ -211,4 +211,149 @@ pub fn judge(found: &Found, routes: &Routes) -> Option<(InputState, Option<Strin
 /// The reason of a blocked input.
 pub fn blocked(errno: i32) -> String {
     io::Error::from_raw_os_error(errno).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Duration = Duration::from_secs(2);
+
+    fn found(path: &str, size: u64, sight: Sight) -> Found {
+        Found {
+            path: RawPath::new(path),
+            sight,
+            fingerprint: Fingerprint {
+                size,
+                mtime_ns: 0,
+                inode: 1,
+                device: 1,
+            },
+        }
+    }
+
+    fn scan(found: Vec<Found>, unread: &[&str]) -> Scan {
+        Scan {
+            root: Root::Present { inode: 1, device: 1 },
+            found,
+            unread: unread.iter().map(|path| RawPath::new(*path)).collect(),
+        }
+    }
+
+    /// What each of these scans, a second apart, says: `path state`, in any order of the paths.
+    fn story(scans: Vec<Scan>) -> Vec<Vec<String>> {
+        let routes = Routes::new([("all", "**/*.csv")]).expect("a good glob");
+        let mut settling = Settling::new(QUIET);
+        let mut told = Vec::new();
+        for (second, scan) in (0..).zip(&scans) {
+            let observed = settling.observe(scan, &routes, Duration::from_secs(second));
+            let mut lines: Vec<String> = observed
+                .changes
+                .iter()
+                .chain(&observed.ready)
+                .map(|change| format!("{} {}", change.path.display(), change.state))
+                .collect();
+            lines.sort();
+            told.push(lines);
+        }
+        told
+    }
+
+    #[test]
+    fn quiet_is_counted_from_the_last_change_that_was_seen() {
+        let sizes = [1, 1, 2, 2, 2];
+        let scans = sizes.map(|size| scan(vec![found("a.csv", size, Sight::File)], &[]));
+        let told = story(scans.into());
+        assert_eq!(
+            told,
+            [
+                vec!["a.csv seen"],
+                vec![],
+                vec!["a.csv settling"],
+                vec![],
+                vec!["a.csv ready"]
+            ]
+        );
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_blocked_and_comes_back() {
+        const EACCES: i32 = 13;
+        let folder = || found("f", 0, Sight::Unreadable(EACCES));
+        let file = || found("f/a.csv", 1, Sight::File);
+        let told = story(vec![
+            scan(vec![file()], &[]),
+            scan(vec![folder()], &["f"]),
+            scan(vec![folder()], &["f"]),
+            scan(vec![file()], &[]),
+        ]);
+        // The file is not gone while nobody can see it.
+        assert_eq!(
+            told,
+            [
+                vec!["f/a.csv seen"],
+                vec!["f blocked"],
+                vec![],
+                vec!["f gone", "f/a.csv ready"]
+            ]
+        );
+        assert_eq!(blocked(EACCES), "Permission denied (os error 13)");
+    }
+
+    #[test]
+    fn a_file_that_was_refused_is_tried_again_later() {
+        let routes = Routes::new([("all", "*")]).expect("a good glob");
+        let mut settling = Settling::new(QUIET);
+        let scan = scan(vec![found("a.csv", 1, Sight::File)], &[]);
+        let ready = |settling: &mut Settling, second| {
+            let observed = settling.observe(&scan, &routes, Duration::from_secs(second));
+            observed.ready.len()
+        };
+        assert_eq!((ready(&mut settling, 0), ready(&mut settling, 2)), (0, 1));
+        let change = InputChange {
+            path: RawPath::new("a.csv"),
+            fingerprint: scan.found[0].fingerprint,
+            state: InputState::Blocked,
+            reason: None,
+        };
+        let now = Duration::from_secs(2);
+        settling.refused(
+            &change.path,
+            change.fingerprint,
+            change.state,
+            "locked".to_owned(),
+            now,
+        );
+        assert_eq!(settling.due(), Some(now + Settling::RETRY));
+        assert_eq!((ready(&mut settling, 11), ready(&mut settling, 12)), (0, 1));
+    }
+
+    #[test]
+    fn an_absent_inbox_says_nothing() {
+        let absent = Scan {
+            root: Root::Absent,
+            found: Vec::new(),
+            unread: Vec::new(),
+        };
+        let there = || scan(vec![found("a.csv", 1, Sight::File)], &[]);
+        let told = story(vec![there(), absent, there()]);
+        assert_eq!(told, [vec!["a.csv seen"], vec![], vec!["a.csv ready"]]);
+    }
+
+    #[test]
+    fn the_one_that_waited_longest_is_ready_first() {
+        let routes = Routes::new([("all", "*")]).expect("a good glob");
+        let mut settling = Settling::new(QUIET);
+        let late = || found("a.csv", 1, Sight::File);
+        let early = || found("b.csv", 1, Sight::File);
+        settling.observe(&scan(vec![early()], &[]), &routes, Duration::ZERO);
+        settling.observe(&scan(vec![late(), early()], &[]), &routes, Duration::from_secs(1));
+        let observed = settling.observe(&scan(vec![late(), early()], &[]), &routes, Duration::from_secs(9));
+        let order: Vec<String> = observed
+            .ready
+            .iter()
+            .map(|change| change.path.display())
+            .collect();
+        assert_eq!(order, ["b.csv", "a.csv"]);
+    }
 }

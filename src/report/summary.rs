@@ -1,0 +1,90 @@
+//! A run on one screen: state, why, findings, artifacts, cost.
+
+use std::fmt::Write as _;
+
+use crate::diagnostic::Report;
+use crate::event::state::RunState;
+use crate::event::usage::{Cost, Usage};
+use crate::report::fold::Outline;
+use crate::report::line::{count, safe};
+
+/// What the summary needs of a run.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    /// The run's id.
+    pub run: &'a str,
+    /// Its workflow.
+    pub workflow: &'a str,
+    /// Where it stands.
+    pub state: RunState,
+    /// Its model.
+    pub model: &'a str,
+    /// Turns taken.
+    pub turns: u32,
+    /// Tokens used.
+    pub usage: Usage,
+    /// What it cost, when the price is known.
+    pub cost: Option<Cost>,
+    /// Why it ended.
+    pub report: Option<&'a Report>,
+}
+
+/// The run in a few lines.
+pub fn summary(facts: &Facts<'_>, outline: &Outline) -> String {
+    let mut text = format!("{}  {}  {}", facts.run, facts.workflow, facts.state);
+    if let Some(report) = facts.report {
+        let _ = write!(text, "\n{}", diagnosis(report));
+    }
+    if let Some((attempt, findings)) = outline.checks.last()
+        && !findings.is_empty()
+    {
+        let repairs = if *attempt == 0 {
+            String::new()
+        } else {
+            format!(" after {}", count(*attempt as usize, "repair"))
+        };
+        let _ = write!(text, "\nfindings{repairs}:");
+        for finding in findings {
+            let _ = write!(text, "\n  - {finding}");
+        }
+    }
+    for (stage, guard, verdict) in &outline.verdicts {
+        let words = serde_json::to_string(verdict).unwrap_or_default();
+        let _ = write!(text, "\nguardrail {guard} on {stage}: {words}");
+    }
+    if !outline.artifacts.is_empty() {
+        text.push_str("\nartifacts:");
+        for artifact in &outline.artifacts {
+            let _ = write!(text, "\n  {artifact}");
+        }
+    }
+    if let Some(kept) = &outline.kept {
+        let _ = write!(text, "\nfiles kept in {kept}");
+    }
+    let cost = facts.cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
+    let _ = write!(
+        text,
+        "\nmodel {}, {}, {}, {} tokens in, {} out, {cost}",
+        facts.model,
+        count(facts.turns as usize, "turn"),
+        count(outline.tool_calls, "tool call"),
+        facts.usage.input_tokens,
+        facts.usage.output_tokens
+    );
+    safe(&text)
+}
+
+/// A stored report as text: what, where, why, what to do.
+pub fn diagnosis(report: &Report) -> String {
+    let mut text = format!("{} [{}]", report.message, report.code);
+    if let Some(place) = &report.place {
+        let _ = write!(text, "\n  at {}:{}:{}", place.file, place.line, place.column);
+    }
+    for cause in &report.causes {
+        let _ = write!(text, "\n  because: {}", cause.trim().replace('\n', "\n    "));
+    }
+    if let Some(help) = &report.help {
+        let _ = write!(text, "\n  help: {}", help.trim().replace('\n', "\n    "));
+    }
+    text
+}

@@ -1,0 +1,361 @@
+//! One run through the story: prepare, loop, check, repair, publish.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::budget::Budget;
+use crate::agent::conversation::Conversation;
+use crate::agent::deadline::Deadline;
+use crate::agent::tools::{Toolbox, gone};
+use crate::agent::{Agent, Ended, Journal as _};
+use crate::artifact::{self, Destination, Receipt};
+use crate::clock::Clock;
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
+use crate::event::finding::Finding;
+use crate::event::id::{Digest, RunId};
+use crate::event::state::RunState;
+use crate::event::usage::Usage;
+use crate::guard::{Outcome as Judged, Pipeline, Subject};
+use crate::model::Model;
+use crate::run::folder::RunFolder;
+use crate::run::journal::Journal;
+use crate::run::outcome::Outcome;
+use crate::run::queue::Conduct;
+use crate::run::{checks, guarded, inputs, models, workspace};
+use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, SandboxError};
+use crate::script::{self, Loaded};
+use crate::store::{RunRow, Store};
+use crate::workflow::agent::Prompt;
+use crate::workflow::view::{Artifact, RunView};
+
+/// Carries runs out.
+#[derive(Clone)]
+pub struct Conductor {
+    /// Whose runs.
+    pub project: Project,
+    /// Where they are recorded.
+    pub store: Store,
+    /// What sandboxes are made with.
+    pub engine: Arc<dyn Engine>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Who is told what takes long.
+    pub progress: Arc<dyn Progress>,
+    /// What a stop means.
+    pub on_stop: OnStop,
+}
+
+/// What a stop from outside means for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStop {
+    /// A person does not want it any more: it ends `cancelled`.
+    Cancel,
+    /// The process ends: the run is left as it is and starts over with the next one.
+    Interrupt,
+}
+
+/// Bytes of a script with everything it requires; more is no script.
+const LARGEST_SCRIPT: u64 = 64 << 20;
+
+/// What one run is made of, once its script is loaded.
+struct Work<'a> {
+    loaded: &'a Loaded,
+    model: Box<dyn Model>,
+    guards: Pipeline,
+    view: Arc<RunView>,
+    prompt: String,
+    folder: &'a RunFolder,
+    journal: &'a Journal,
+    budget: Budget,
+}
+
+#[async_trait]
+impl Conduct for Conductor {
+    async fn conduct(&self, run: &RunRow, stop: CancellationToken) -> Result<RunState> {
+        let journal = Journal::new(self.store.clone(), run.id.clone(), models::redactor(&self.project));
+        let folder = RunFolder::new(&self.project.state(), &run.id);
+        let outcome = self.story(run, &folder, &journal, &stop).await.unwrap_or_else(Outcome::Failed);
+        if matches!(outcome, Outcome::Stopped) && self.on_stop == OnStop::Interrupt {
+            folder.tidy();
+            return Ok(RunState::Running);
+        }
+        self.end(run, outcome, &folder, &journal).await
+    }
+}
+
+impl Conductor {
+    /// Everything up to the last check.
+    async fn story(
+        &self,
+        run: &RunRow,
+        folder: &RunFolder,
+        journal: &Journal,
+        stop: &CancellationToken,
+    ) -> Result<Outcome> {
+        journal.enter(RunState::Preparing).await?;
+        let loaded = self.load(run).await?;
+        let view = Arc::new(self.view(run, folder).await?);
+        let model = models::open(&self.project, &run.model).await?;
+        let limits = &loaded.workflow.limits;
+        let price = models::require_price(&self.project, &run.model, limits)?;
+        let guards = guarded::pipeline(&loaded, &view);
+        for input in &view.inputs {
+            let name = input.path.display();
+            let subject = Subject::Input { name: &name, size: input.size, file: &input.file };
+            if let Judged::Denied { guard, reason } = guarded::judge(&guards, subject, journal).await? {
+                return Ok(Outcome::Denied { guard, reason });
+            }
+        }
+        let prompt = match self.prompt(&loaded, &view, &guards, journal).await? {
+            Ok(prompt) => prompt,
+            Err(denied) => return Ok(denied),
+        };
+        let budget = Budget::new(limits.cost, limits.tokens, price);
+        let work = Work { loaded: &loaded, model, guards, view, prompt, folder, journal, budget };
+        self.sandboxed(run, work, stop).await
+    }
+
+    /// The script the run was queued with, whatever stands in the file now.
+    async fn load(&self, run: &RunRow) -> Result<Loaded> {
+        let bytes = self.store.blobs().read(&run.script, LARGEST_SCRIPT).await?;
+        let bundle = serde_json::from_slice(&bytes).map_err(|error| {
+            Diagnostic::new("run::pin", format!("the script this run is pinned to cannot be read: {error}"))
+                .help("drop the input again to run it with the script as it is now")
+        })?;
+        script::load_bundle(&self.project, &bundle).await
+    }
+
+    async fn view(&self, run: &RunRow, folder: &RunFolder) -> Result<RunView> {
+        let claimed = match run.input {
+            Some(input) => self.store.claimed(input).await?,
+            None => None,
+        };
+        let (files, folder) = (run.inputs.clone(), folder.clone());
+        let copying =
+            tokio::task::spawn_blocking(move || inputs::snapshots(&files, claimed.as_deref(), &folder));
+        let inputs =
+            copying.await.map_err(|error| Diagnostic::new("input::unreadable", error.to_string()))??;
+        Ok(RunView {
+            id: run.id.clone(),
+            workflow: run.workflow.clone(),
+            trigger: run.trigger.clone(),
+            queued_at: run.queued_at,
+            attempt: 0,
+            inputs,
+        })
+    }
+
+    /// The prompt past its guardrails, or the denial.
+    async fn prompt(
+        &self,
+        loaded: &Loaded,
+        view: &Arc<RunView>,
+        guards: &Pipeline,
+        journal: &Journal,
+    ) -> Result<Result<String, Outcome>> {
+        let prompt = match &loaded.workflow.prompt {
+            Prompt::Text(text) => text.clone(),
+            Prompt::Hook(hook) => loaded.script.prompt(*hook, view.clone()).await?,
+        };
+        let prompt = match guarded::judge(guards, Subject::Prompt { text: &prompt }, journal).await? {
+            Judged::Pass => prompt,
+            Judged::Replaced(with) => with,
+            Judged::Denied { guard, reason } => return Ok(Err(Outcome::Denied { guard, reason })),
+        };
+        let digest = Digest::of(&prompt);
+        journal.append(What::PromptReady { prompt: journal.payload(&prompt).await?, digest }).await?;
+        Ok(Ok(prompt))
+    }
+
+    /// Makes the sandbox, works in it, and removes it whatever happened in between.
+    async fn sandboxed(&self, run: &RunRow, work: Work<'_>, stop: &CancellationToken) -> Result<Outcome> {
+        let workflow = &work.loaded.workflow;
+        let image = tokio::select! {
+            () = stop.cancelled() => return Ok(Outcome::Stopped),
+            image = self.engine.prepare(&workflow.image, self.progress.as_ref()) => image?,
+        };
+        announce_image(&image, work.journal).await?;
+        if stop.is_cancelled() {
+            return Ok(Outcome::Stopped);
+        }
+        // Making the image ready is the machine's work, not the run's: the wall limit counts from here.
+        let deadline = Deadline::new(self.clock.clone(), stop.clone(), workflow.limits.wall);
+        let sandbox = self.engine.start(&run.id, &image, &workflow.limits).await?;
+        let journal = work.journal;
+        let outcome = self.in_sandbox(work, &sandbox, &deadline).await;
+        if let Err(diagnostic) = sandbox.remove().await {
+            journal.append(What::Warned { report: diagnostic.report() }).await?;
+        }
+        outcome
+    }
+
+    async fn in_sandbox(
+        &self,
+        mut work: Work<'_>,
+        sandbox: &Arc<dyn Sandbox>,
+        deadline: &Deadline,
+    ) -> Result<Outcome> {
+        let (workflow, journal) = (&work.loaded.workflow, work.journal);
+        let isolation = sandbox.isolation().clone();
+        journal.append(What::SandboxStarted { container: sandbox.id().to_owned(), isolation }).await?;
+        let files = workspace::placements(&workflow.manifest, &work.view, &self.project.root)?;
+        let placed = sandbox.put(files).await.map_err(fill_failed)?;
+        journal.append(What::WorkspaceFilled { files: placed.files, bytes: placed.bytes }).await?;
+        let tools = Toolbox::sandboxed(sandbox, workflow.limits.command);
+        let agent = Agent {
+            model: work.model.as_ref(),
+            tools: &tools,
+            guards: &work.guards,
+            journal,
+            clock: self.clock.as_ref(),
+            deadline,
+            max_turns: workflow.agent.max_turns,
+            max_output_tokens: self.max_output_tokens(work.model.name()),
+        };
+        let mut conversation = Conversation::new(&workflow.agent.instructions, &work.prompt);
+        let mut attempt = 0;
+        loop {
+            journal.enter(RunState::Running).await?;
+            match agent.work(&mut conversation, &mut work.budget).await? {
+                Ended::Answered(_) => {}
+                Ended::Denied { guard, reason } => return Ok(Outcome::Denied { guard, reason }),
+                Ended::Stopped => return Ok(Outcome::Stopped),
+                Ended::Exhausted(limit) => {
+                    let taken =
+                        checks::collect(work.loaded, sandbox.as_ref(), work.folder, attempt, journal).await?;
+                    return Ok(Outcome::Exhausted { limit, artifacts: taken.artifacts });
+                }
+            }
+            journal.enter(RunState::Checking).await?;
+            let view = RunView { attempt, ..(*work.view).clone() };
+            let checked = checks::check(work.loaded, sandbox.as_ref(), &view, work.folder, journal).await?;
+            if checked.findings.is_empty() {
+                return Ok(Outcome::Passed(checked.artifacts));
+            }
+            if attempt >= workflow.repair.attempts {
+                return Ok(Outcome::Rejected { artifacts: checked.artifacts, findings: checked.findings });
+            }
+            attempt += 1;
+            journal.enter(RunState::Repairing).await?;
+            conversation.say(checks::repair_message(&checked.findings));
+        }
+    }
+
+    fn max_output_tokens(&self, model: &str) -> Option<u64> {
+        self.project.config.models.get(model).and_then(|config| config.max_output_tokens)
+    }
+
+    /// Publishes or puts aside, and ends the run.
+    async fn end(
+        &self,
+        run: &RunRow,
+        outcome: Outcome,
+        folder: &RunFolder,
+        journal: &Journal,
+    ) -> Result<RunState> {
+        let outcome = match outcome {
+            Outcome::Passed(artifacts) => match self.publish(run, &artifacts, journal).await {
+                Ok(()) => Outcome::Passed(artifacts),
+                Err(diagnostic) => {
+                    self.keep(&artifacts, &[], folder, journal).await?;
+                    Outcome::Failed(diagnostic)
+                }
+            },
+            other => other,
+        };
+        match &outcome {
+            Outcome::Rejected { artifacts, findings } => {
+                self.keep(artifacts, findings, folder, journal).await?;
+            }
+            Outcome::Exhausted { artifacts, .. } => {
+                self.keep(artifacts, &[], folder, journal).await?;
+            }
+            _ => {}
+        }
+        let (usage, cost) = match self.store.run(&run.id).await? {
+            Some(row) => (row.usage, row.cost),
+            None => (Usage::default(), None),
+        };
+        let state = outcome.state();
+        journal.append(What::RunEnded { state, report: outcome.report(), usage, cost }).await?;
+        folder.tidy();
+        Ok(state)
+    }
+
+    async fn publish(&self, run: &RunRow, artifacts: &[Artifact], journal: &Journal) -> Result<()> {
+        journal.enter(RunState::Publishing).await?;
+        // A project's own outbox is made when it is missing; one elsewhere may be a share that is not mounted.
+        if self.project.config.folders.outbox.is_relative() {
+            RunFolder::make(&self.project.outbox())?;
+        }
+        let receipt = Receipt::fold(&self.all_events(&run.id).await?)?;
+        let destination = Destination {
+            outbox: self.project.outbox(),
+            workflow: run.workflow.clone(),
+            name: artifact::folder_name(&run.inputs, &run.id),
+        };
+        let artifacts = artifacts.to_vec();
+        let publishing =
+            tokio::task::spawn_blocking(move || artifact::publish(&destination, &artifacts, &receipt));
+        let published =
+            publishing.await.map_err(|error| Diagnostic::new("artifact::publish", error.to_string()))??;
+        let folder = self.relative(&published.folder);
+        let artifacts = published.artifacts.iter().map(|path| self.relative(path)).collect();
+        journal.append(What::Published { folder, artifacts }).await
+    }
+
+    async fn keep(
+        &self,
+        artifacts: &[Artifact],
+        findings: &[Finding],
+        folder: &RunFolder,
+        journal: &Journal,
+    ) -> Result<()> {
+        if artifacts.is_empty() && findings.is_empty() {
+            return Ok(());
+        }
+        let (kept, artifacts, findings) = (folder.kept(), artifacts.to_vec(), findings.to_vec());
+        let target = kept.clone();
+        let keeping =
+            tokio::task::spawn_blocking(move || artifact::keep_aside(&target, &artifacts, &findings));
+        keeping.await.map_err(|error| Diagnostic::new("artifact::keep", error.to_string()))??;
+        journal.append(What::KeptAside { folder: self.relative(&kept) }).await
+    }
+
+    async fn all_events(&self, run: &RunId) -> Result<Vec<crate::event::Event>> {
+        let mut events = Vec::new();
+        loop {
+            let page = self.store.events(run, events.len() as u64, 1_000).await?;
+            if page.is_empty() {
+                return Ok(events);
+            }
+            events.extend(page);
+        }
+    }
+
+    fn relative(&self, path: &std::path::Path) -> String {
+        path.strip_prefix(&self.project.root).unwrap_or(path).display().to_string()
+    }
+}
+
+async fn announce_image(image: &ReadyImage, journal: &Journal) -> Result<()> {
+    let what = What::ImageReady {
+        reference: image.reference.clone(),
+        digest: image.digest.clone(),
+        substituted_base: image.substituted_base.clone(),
+    };
+    journal.append(what).await
+}
+
+fn fill_failed(error: SandboxError) -> Diagnostic {
+    match error {
+        SandboxError::Engine(diagnostic) => diagnostic,
+        SandboxError::Gone(reason) => gone(&reason),
+        other => Diagnostic::new("sandbox::fill", format!("the workspace cannot be filled: {other}"))
+            .help("`limits.disk` sets how much fits in /workspace"),
+    }
+}

@@ -1,0 +1,54 @@
+//! Where a run keeps its files on the host: `.tidemill/runs/<id>/`.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::RunId;
+
+/// A run's folder. What it holds while the run works goes away with [`RunFolder::tidy`]; what is kept aside stays.
+#[derive(Debug, Clone)]
+pub struct RunFolder(PathBuf);
+
+impl RunFolder {
+    /// Of this run, under the project's state folder.
+    pub fn new(state: &Path, run: &RunId) -> Self {
+        Self(state.join("runs").join(run.as_str()))
+    }
+
+    /// The run's own copy of its input number `index`. The name is ours, never the sender's.
+    pub fn input(&self, index: usize) -> PathBuf {
+        self.0.join("input").join(index.to_string())
+    }
+
+    /// Where attempt number `attempt` brings its artifacts.
+    pub fn artifacts(&self, attempt: u32) -> PathBuf {
+        self.0.join("artifacts").join(attempt.to_string())
+    }
+
+    /// Where files of a run stay that publishes nothing.
+    pub fn kept(&self) -> PathBuf {
+        self.0.join("kept")
+    }
+
+    /// Makes `folder` of this run, with what is above it.
+    pub fn make(folder: &Path) -> Result<()> {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Diagnostic::new(
+                "run::folder",
+                format!("cannot make the folder {}", folder.display()),
+            )
+            .cause(error)
+            .help("`tidemill doctor` checks that the project's folders can be written and the disk has room")
+        })
+    }
+
+    /// Removes what is only needed while the run works.
+    pub fn tidy(&self) {
+        for part in ["input", "artifacts"] {
+            // What cannot be removed now does no harm and is found by its run's id.
+            let _ = std::fs::remove_dir_all(self.0.join(part));
+        }
+        // Only goes away when nothing is kept in it.
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}

@@ -1,0 +1,64 @@
+//! A run's log on its way to the store, cleaned of secrets.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+
+use crate::agent;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
+use crate::event::id::RunId;
+use crate::event::payload::Payload;
+use crate::event::state::RunState;
+use crate::run::redact::Redactor;
+use crate::store::Store;
+
+/// Appends the events of one run.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    store: Store,
+    run: RunId,
+    redactor: Redactor,
+}
+
+impl Journal {
+    /// For this run.
+    pub fn new(store: Store, run: RunId, redactor: Redactor) -> Self {
+        Self { store, run, redactor }
+    }
+
+    /// Records that the run enters a state.
+    pub async fn enter(&self, state: RunState) -> Result<()> {
+        agent::Journal::append(self, What::StateEntered { state, reason: None }).await
+    }
+}
+
+#[async_trait]
+impl agent::Journal for Journal {
+    async fn append(&self, what: What) -> Result<()> {
+        let what = clean(what, &self.redactor)?;
+        self.store.append(&self.run, what).await.map(drop)
+    }
+
+    async fn payload(&self, text: &str) -> Result<Payload> {
+        self.store.payload(&self.redactor.clean(text)).await
+    }
+
+    async fn keep(&self, file: &Path) -> Result<Payload> {
+        let (digest, size) = self.store.blobs().put_file(file).await?;
+        Ok(Payload::Blob { digest, size, preview: String::new() })
+    }
+}
+
+/// An event is only taken apart when a secret really occurs in it.
+fn clean(what: What, redactor: &Redactor) -> Result<What> {
+    let unreadable = |error: serde_json::Error| {
+        Diagnostic::new("run::event", format!("an event cannot be written as JSON: {error}"))
+    };
+    let text = serde_json::to_string(&what).map_err(unreadable)?;
+    if redactor.finds(&text) {
+        serde_json::from_str(&redactor.clean(&text)).map_err(unreadable)
+    } else {
+        Ok(what)
+    }
+}

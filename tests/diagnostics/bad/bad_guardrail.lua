@@ -1,0 +1,15 @@
+local mill   = require "tidemill"
+local expect = require "tidemill.expect"
+local guard  = require "tidemill.guard"
+
+return mill.workflow {
+  name = "bad",
+  image = mill.image "alpine:3",
+  agent = { model = "tide" },
+  prompt = "Count the rows.",
+  guardrails = {
+    { on = "tool_cal", check = function() end },
+    { on = "answer", check = "no" },
+    guard.commands {},
+  },
+}

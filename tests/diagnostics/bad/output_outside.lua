@@ -1,0 +1,14 @@
+local mill   = require "tidemill"
+local expect = require "tidemill.expect"
+local guard  = require "tidemill.guard"
+
+return mill.workflow {
+  name = "bad",
+  image = mill.image "alpine:3",
+  agent = { model = "tide" },
+  prompt = "Count the rows.",
+  outputs = {
+    ["../report.md"] = expect.text {},
+    ["output/"] = expect.file {},
+  },
+}

@@ -1,0 +1,11 @@
+local mill   = require "tidemill"
+local expect = require "tidemill.expect"
+local guard  = require "tidemill.guard"
+
+return mill.workflow {
+  name = "bad",
+  image = mill.image "alpine:3",
+  agent = { model = "gpt-unheard-of" },
+  prompt = "Count the rows.",
+  limits = { cost_usd = 0.5 },
+}
