@@ -1,13 +1,64 @@
-//! `tidemill doctor`
+//! `tidemill doctor`: what works here, and what to do about the rest.
+
+mod engine;
+mod finding;
+mod machine;
+mod models;
+mod scripts;
+
+use std::path::PathBuf;
 
 use crate::cli::{Context, Exit};
+use crate::config::{Config, Project};
 use crate::diagnostic::Result;
+use finding::{Finding, Level};
 
 /// Arguments of `tidemill doctor`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Carries it out.
-pub async fn run(_context: &Context, _args: Args) -> Result<Exit> {
-    Ok(Exit::Failed)
+pub async fn run(context: &Context, args: Args) -> Result<Exit> {
+    let findings = examine(context).await;
+    if args.json {
+        context.screen.line(serde_json::json!({ "checks": findings }));
+    } else {
+        for finding in &findings {
+            context.screen.line(finding);
+        }
+    }
+    let failed = findings.iter().any(|finding| finding.level == Level::Fail);
+    Ok(if failed { Exit::Failed } else { Exit::Succeeded })
+}
+
+/// Looks at everything; without a project, at what does not need one.
+async fn examine(context: &Context) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let (project, found) = match context.project() {
+        Ok(project) => {
+            findings.push(Finding::ok("project", project.root.display()));
+            (project, true)
+        }
+        Err(diagnostic) => {
+            findings.push(Finding::of("project", &diagnostic));
+            let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+            (Project { root: here, config: Config::default() }, false)
+        }
+    };
+    let mut images = Vec::new();
+    if found {
+        let (told, wanted) = scripts::examine(&project).await;
+        findings.extend(told);
+        images = wanted;
+        findings.extend(models::examine(&project));
+        findings.extend(machine::folders(&project));
+    }
+    findings.extend(machine::disk("disk", &project.root));
+    findings.extend(machine::clock(jiff::Timestamp::now()));
+    findings.extend(engine::examine(&project, &images).await);
+    findings
 }

@@ -1,12 +1,17 @@
 //! The real engine, and one small image for all tests.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::path::Path;
+use std::sync::Arc;
 
+use jiff::Timestamp;
 use tidemill::config::{Build, Project};
+use tidemill::event::id::RunId;
 use tidemill::sandbox::docker::Docker;
-use tidemill::sandbox::{Engine as _, ReadyImage, Silent};
+use tidemill::sandbox::{Engine as _, ReadyImage, Sandbox, Silent};
 use tidemill::workflow::image::Image;
+use tidemill::workflow::limits::Limits;
 
 /// This repository: its images and settings are the tests' as well.
 pub fn repository() -> Project {
@@ -30,4 +35,39 @@ pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String
 pub async fn small_image() -> ReadyImage {
     let image = Image::Reference("python:3.12-slim".to_owned());
     engine().await.prepare(&image, &Silent).await.expect("the base image can be pulled or made")
+}
+
+/// The engine for a project in `root` that builds on this repository's base.
+pub async fn engine_in(root: &Path) -> Docker {
+    let repository = repository();
+    let absolute = |(base, script): (&String, &String)| {
+        (base.clone(), repository.root.join(script).to_string_lossy().into_owned())
+    };
+    let bases = repository.config.bases.iter().map(absolute).collect();
+    connect(root, &repository.config.build, &bases).await
+}
+
+/// Limits that are quickly reached.
+pub fn small_limits() -> Limits {
+    Limits { memory: 256 << 20, disk: 128 << 20, pids: 64, ..Limits::default() }
+}
+
+/// A fresh id.
+pub fn run_id() -> RunId {
+    RunId::new(Timestamp::now())
+}
+
+/// Runs `test` with a sandbox that is removed whatever becomes of the test.
+pub async fn sandboxed<Test, Outcome>(limits: Limits, test: Test)
+where
+    Test: FnOnce(Arc<dyn Sandbox>) -> Outcome,
+    Outcome: Future<Output = ()> + Send + 'static,
+{
+    let docker = engine().await;
+    let sandbox = docker.start(&run_id(), &small_image().await, &limits).await.expect("a sandbox");
+    let done = tokio::spawn(test(sandbox.clone())).await;
+    sandbox.remove().await.expect("the sandbox is removed");
+    if let Err(error) = done {
+        std::panic::resume_unwind(error.into_panic());
+    }
 }

@@ -46,6 +46,12 @@ impl Docker {
         Ok(ReadyImage { reference: folder.to_owned(), digest, substituted_base, fresh: true })
     }
 
+    /// The image of the folder's present content, when it has been built.
+    pub(super) async fn find_built(&self, folder: &str) -> Result<Option<ReadyImage>> {
+        let context = Context::read(&self.root, folder, &self.build.args)?;
+        self.built_before(folder, &tag(folder, context.digest.short())).await
+    }
+
     async fn built_before(&self, folder: &str, tag: &str) -> Result<Option<ReadyImage>> {
         let Ok(image) = self.client.inspect_image(tag).await else {
             // Missing, or the engine fails, which building reports better.

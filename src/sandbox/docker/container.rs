@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
+use bollard::models::{
+    ContainerCreateBody, ContainerStateStatusEnum, HostConfig, Mount, MountType, VolumeCreateRequest,
+};
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use bytes::Bytes;
 
@@ -40,7 +42,7 @@ pub(super) struct Container {
     pub(super) volume: String,
     pub(super) pids: u64,
     isolation: Isolation,
-    /// Whether the manifest has been placed.
+    /// Whether the agent may have been in the workspace: the manifest was placed, or a command ran.
     pub(super) filled: AtomicBool,
     removed: AtomicBool,
 }
@@ -191,6 +193,12 @@ impl Container {
                 if state.running == Some(true) {
                     return None;
                 }
+                if matches!(
+                    state.status,
+                    Some(ContainerStateStatusEnum::REMOVING | ContainerStateStatusEnum::DEAD)
+                ) {
+                    return Some("its container was removed".to_owned());
+                }
                 if state.oom_killed == Some(true) {
                     return Some("its container ran out of memory".to_owned());
                 }
@@ -215,6 +223,7 @@ impl Sandbox for Container {
     }
 
     async fn exec(&self, command: &Command) -> Result<Executed, SandboxError> {
+        self.filled.store(true, Ordering::Release);
         self.execute(command).await
     }
 
@@ -239,6 +248,23 @@ impl Sandbox for Container {
         self.engine.remove_volume(&self.volume).await?;
         self.removed.store(true, Ordering::Release);
         Ok(())
+    }
+}
+
+impl Drop for Container {
+    /// Whoever forgot it, or was cancelled before it could remove it: it is removed behind them.
+    fn drop(&mut self) {
+        if *self.removed.get_mut() {
+            return;
+        }
+        // Without a runtime the process is ending, and the next sweep takes it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (engine, id, volume) = (self.engine.clone(), self.id.clone(), self.volume.clone());
+            runtime.spawn(async move {
+                let _ = engine.remove_container(&id).await;
+                let _ = engine.remove_volume(&volume).await;
+            });
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The build context: the folder's files, hashed for the tag, with a Dockerfile that fits this machine.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -189,7 +190,7 @@ fn adapt(
         if ca {
             // One instruction for all of them: the engine makes a layer of each.
             let variables = CA_VARIABLES.map(|variable| format!("{variable}={CA_TARGET}")).join(" ");
-            adapted = format!("{adapted}COPY {CA_FILE} {CA_TARGET}\nARG {variables}\n");
+            let _ = writeln!(adapted, "COPY {CA_FILE} {CA_TARGET}\nARG {variables}");
         }
     }
     adapted

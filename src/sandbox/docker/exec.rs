@@ -28,6 +28,13 @@ const KILLS: u32 = 10;
 /// A kill that takes longer did not work.
 const KILL: Duration = Duration::from_secs(5);
 
+/// A shell's exit code for a program that is not there.
+const NOT_FOUND: i64 = 127;
+/// A shell's exit code for a program that cannot be run; some engines use it for both.
+const NOT_RUN: i64 = 126;
+/// How the engine's own words begin when it could not run a program.
+const RUNTIME_FAILED: &[u8] = b"OCI runtime exec failed";
+
 type Printed = std::pin::Pin<Box<dyn Stream<Item = Result<LogOutput, bollard::errors::Error>> + Send>>;
 
 /// How waiting for a command ended.
@@ -62,8 +69,15 @@ impl Container {
         if timed_out {
             drain(&mut printed, &mut gathering).await;
         }
-        let exit = if timed_out { None } else { self.exit_code(&exec).await? };
-        Ok(Executed { exit, timed_out, output: gathering.finish(), took: start.elapsed() })
+        let mut exit = if timed_out { None } else { self.exit_code(&exec).await? };
+        let output = gathering.finish();
+        if exit == Some(NOT_RUN)
+            && output.head.starts_with(RUNTIME_FAILED)
+            && names_nothing(&String::from_utf8_lossy(&output.head))
+        {
+            exit = Some(NOT_FOUND);
+        }
+        Ok(Executed { exit, timed_out, output, took: start.elapsed() })
     }
 
     async fn create_exec(&self, argv: &[String]) -> Result<String, bollard::errors::Error> {
@@ -96,7 +110,7 @@ impl Container {
         if !text.contains("exec failed") {
             return Err(self.failed("run a command", error).await);
         }
-        let exit = if text.contains("not found") || text.contains("no such file") { 127 } else { 126 };
+        let exit = if names_nothing(&text) { NOT_FOUND } else { NOT_RUN };
         let mut gathering = Gathering::default();
         gathering.take(text.trim().as_bytes());
         Ok(Executed { exit: Some(exit), timed_out: false, output: gathering.finish(), took: start.elapsed() })
@@ -213,6 +227,11 @@ impl Container {
         let updated = self.engine.client.update_container(&self.id, update).await;
         updated.map_err(|error| explain("limit processes", error)).is_ok()
     }
+}
+
+/// Whether the engine says that the program does not exist.
+fn names_nothing(said: &str) -> bool {
+    said.contains("not found") || said.contains("no such file")
 }
 
 async fn drain(printed: &mut Printed, gathering: &mut Gathering) {

@@ -81,7 +81,8 @@ fn weaknesses(isolation: &Isolation) -> Vec<String> {
         (foreign_mount, "something besides the workspace is mounted"),
     ]
     .into_iter()
-    .filter_map(|(weak, words)| weak.then(|| words.to_owned()))
+    .filter(|(weak, _)| *weak)
+    .map(|(_, words)| words.to_owned())
     .collect()
 }
 

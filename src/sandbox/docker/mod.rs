@@ -9,6 +9,7 @@ mod container;
 mod context;
 mod errors;
 mod exec;
+mod facts;
 mod images;
 mod isolation;
 mod output;
@@ -23,14 +24,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::oneshot;
 
 use crate::config::Build;
-use crate::diagnostic::Result;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
 use crate::sandbox::docker::owner::Owner;
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox};
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
+
+pub use facts::Facts;
 
 /// Every container and volume of ours carries this label, with the run's id.
 pub const RUN_LABEL: &str = "tidemill.run";
@@ -88,7 +92,15 @@ impl Engine for Docker {
     }
 
     async fn start(&self, run: &RunId, image: &ReadyImage, limits: &Limits) -> Result<Arc<dyn Sandbox>> {
-        Ok(Arc::new(self.start_container(run, image, limits).await?))
+        let (engine, run, image, limits) = (self.clone(), run.clone(), image.clone(), limits.clone());
+        let (sender, receiver) = oneshot::channel();
+        // On a task of its own: when the caller goes away half-way, what was made is known, and is removed as it drops.
+        tokio::spawn(async move { sender.send(engine.start_container(&run, &image, &limits).await) });
+        match receiver.await {
+            Ok(started) => Ok(Arc::new(started?)),
+            Err(_) => Err(Diagnostic::new("sandbox::stopped", "the container's start was stopped")
+                .help("this happens when Tidemill is shutting down; run it again")),
+        }
     }
 
     async fn sweep(&self) -> Result<usize> {

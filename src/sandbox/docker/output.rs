@@ -23,7 +23,7 @@ impl Gathering {
     /// Takes the next piece.
     pub(super) fn take(&mut self, piece: &[u8]) {
         self.total += piece.len() as u64;
-        self.lines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.lines += piece.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64;
         self.open_line = piece.last().map_or(self.open_line, |byte| *byte != b'\n');
         let (first, rest) = piece.split_at((Output::PART - self.head.len()).min(piece.len()));
         self.head.extend_from_slice(first);

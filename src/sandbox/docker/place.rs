@@ -56,14 +56,12 @@ impl Container {
         self.upload(vec![Member { path: staged.clone(), body, mode: 0o644, of: Whose::Agent }]).await?;
         let argv = ["sh", "-c", MOVE_IN, "sh", &staged, file.path.as_str()].map(str::to_owned).to_vec();
         let moved = self.execute(&Command { argv, timeout: MOVE }).await?;
-        match moved.exit {
-            Some(0) => Ok(()),
-            _ => {
-                let said = String::from_utf8_lossy(&moved.output.head);
-                let reason = said.lines().next().unwrap_or_default().rsplit(": ").next().unwrap_or_default();
-                Err(SandboxError::Refused(file.path, format!("cannot be written: {reason}")))
-            }
+        if moved.exit == Some(0) {
+            return Ok(());
         }
+        let said = String::from_utf8_lossy(&moved.output.head);
+        let reason = said.lines().next().unwrap_or_default().rsplit(": ").next().unwrap_or_default();
+        Err(SandboxError::Refused(file.path, format!("cannot be written: {reason}")))
     }
 }
 

@@ -1,0 +1,45 @@
+//! The workflows: do they load, and which images do they need?
+
+use std::collections::BTreeSet;
+
+use crate::cli::doctor::finding::Finding;
+use crate::config::Project;
+use crate::script;
+use crate::workflow::image::Image;
+
+/// What was found, and the images of the workflows without mistakes.
+pub(super) async fn examine(project: &Project) -> (Vec<Finding>, Vec<Image>) {
+    let checked = script::check(project, &[]).await;
+    let mistakes = checked.mistakes();
+    let count = checked.workflows.len();
+    let mut findings = Vec::new();
+    if mistakes > 0 {
+        findings.push(Finding::fail(
+            "workflows",
+            format!("{mistakes} mistakes in the scripts"),
+            "`tidemill check` shows them",
+        ));
+    } else if count == 0 {
+        findings.push(Finding::warn(
+            "workflows",
+            format!("no script in {}", project.config.folders.workflows.display()),
+            "put a Lua script that returns `mill.workflow { ... }` there",
+        ));
+    } else {
+        findings.push(Finding::ok("workflows", format!("{count} without mistakes")));
+    }
+    for workflow in &checked.workflows {
+        let model = &workflow.agent.model;
+        if !project.config.models.contains_key(model) {
+            findings.push(Finding::warn(
+                format!("workflow {}", workflow.name),
+                format!("its model `{model}` is not in tidemill.toml"),
+                format!("add [models.\"{model}\"], or run it with `--model NAME`"),
+            ));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    let images = checked.workflows.into_iter().map(|workflow| workflow.image);
+    let images = images.filter(|image| seen.insert(image.reference().to_owned())).collect();
+    (findings, images)
+}
