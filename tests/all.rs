@@ -1,5 +1,12 @@
 //! The integration tests: one binary, one file per scene of the story.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::large_futures,
+    reason = "a test that cannot go on says so by panicking, its helpers included"
+)]
+
 mod architecture;
 mod artifact;
 mod cli;

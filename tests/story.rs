@@ -1,7 +1,5 @@
 //! Whole runs on the real engine: each way a run can end, and what stands where afterwards.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use tidemill::event::What;
 use tidemill::event::state::RunState;
 use tokio_util::sync::CancellationToken;

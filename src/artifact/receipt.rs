@@ -214,7 +214,7 @@ impl Receipt {
                 self.prompt = Some(Prompt { sha256: digest.clone() });
             }
             What::GuardrailChecked { stage, guard, verdict } => {
-                self.guardrails.push(Guarded::new(*stage, guard, verdict))
+                self.guardrails.push(Guarded::new(*stage, guard, verdict));
             }
             What::ModelResponded { usage, cost, .. } => {
                 self.turns += 1;
@@ -223,7 +223,7 @@ impl Receipt {
             }
             What::ArtifactCollected { path, size, digest } => self.collect(path, *size, digest),
             What::ChecksEnded { attempt, findings } => {
-                self.checks.push(Checked { attempt: *attempt, findings: findings.clone() })
+                self.checks.push(Checked { attempt: *attempt, findings: findings.clone() });
             }
             What::RunEnded { state, usage, cost, .. } => {
                 self.state = *state;

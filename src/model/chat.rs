@@ -123,7 +123,7 @@ fn messages(request: &Request<'_>) -> Vec<ChatCompletionRequestMessage> {
                         name: sendable_name(&call.tool),
                         arguments: sendable(&call.arguments),
                     },
-                }))
+                }));
             }
             Item::User { text } => {
                 turn.end(&mut messages);

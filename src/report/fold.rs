@@ -34,7 +34,7 @@ impl Outline {
                 What::Published { artifacts, .. } => outline.artifacts.clone_from(artifacts),
                 What::KeptAside { folder } => outline.kept = Some(folder.clone()),
                 What::ImageReady { reference, digest, .. } => {
-                    outline.image = Some((reference.clone(), digest.clone()))
+                    outline.image = Some((reference.clone(), digest.clone()));
                 }
                 What::ToolEnded { .. } => outline.tool_calls += 1,
                 _ => {}

@@ -154,11 +154,8 @@ impl Watching {
 
     async fn put_away(&mut self) -> (InputState, PathBuf) {
         loop {
-            match Self::pass(&self.clock, self.notices.recv()).await.unwrap() {
-                Notice::PutAway { state, to, .. } => {
-                    return (state, to.map(|to| to.as_path().to_owned()).unwrap_or_default());
-                }
-                _ => {}
+            if let Notice::PutAway { state, to, .. } = Self::pass(&self.clock, self.notices.recv()).await.unwrap() {
+                return (state, to.map(|to| to.as_path().to_owned()).unwrap_or_default());
             }
         }
     }

@@ -190,11 +190,8 @@ fn choose(state: &Mutex<State>, protocol: Protocol, seen: &Seen, text: &str) -> 
     }
     let otherwise = state.otherwise.clone();
     drop(state);
-    match otherwise {
-        Some(script) => script(seen),
-        None => {
-            let message = "the wire double has no reply left";
-            Reply::error(500, json!({ "error": { "message": message, "code": 500 } }))
-        }
+    if let Some(script) = otherwise { script(seen) } else {
+        let message = "the wire double has no reply left";
+        Reply::error(500, json!({ "error": { "message": message, "code": 500 } }))
     }
 }

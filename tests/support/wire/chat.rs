@@ -78,6 +78,7 @@ pub fn chunks(answer: &Answer) -> Vec<Value> {
     chunks
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "called with a literal")]
 fn chunk(delta: Value, reason: Option<&str>) -> Value {
     json!({
         "id": "chatcmpl-1",

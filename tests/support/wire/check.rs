@@ -66,10 +66,10 @@ fn moves(protocol: Protocol, seen: &Seen) -> Vec<Move<'_>> {
         let text = |name: &str| item[name].as_str().unwrap_or_default();
         match (protocol, text("type"), text("role")) {
             (Protocol::Responses, "function_call", _) => {
-                moves.push(Move::Call { id: text("call_id"), arguments: &item["arguments"] })
+                moves.push(Move::Call { id: text("call_id"), arguments: &item["arguments"] });
             }
             (Protocol::Responses, "function_call_output", _) => {
-                moves.push(Move::Output { id: text("call_id") })
+                moves.push(Move::Output { id: text("call_id") });
             }
             (Protocol::Chat, _, "tool") => moves.push(Move::Output { id: text("tool_call_id") }),
             (Protocol::Chat, _, "assistant") => {

@@ -137,6 +137,7 @@ impl Reply {
     }
 
     /// A status and a body.
+    #[expect(clippy::needless_pass_by_value, reason = "called with a literal")]
     pub fn error(status: u16, body: Value) -> Self {
         let mut reply = Self::new(Content::Raw("application/json", body.to_string().into_bytes()));
         reply.status = status;
