@@ -11,8 +11,16 @@ const SHARED: [&str; 5] = ["workflow", "event", "diagnostic", "clock", "config"]
 const SCENES: [&str; 9] =
     ["script", "trigger", "store", "sandbox", "agent", "model", "guard", "expect", "artifact"];
 
-/// What a scene may import besides: `script` implements the traits of others, so that no scene knows Lua.
-const BESIDES: [(&str, &str); 3] = [("script", "guard"), ("script", "expect"), ("script", "model")];
+/// What a scene may import besides: `script` implements the traits of others, so that no scene knows Lua; in
+/// `agent` a model, a sandbox and the guardrails meet, as traits.
+const BESIDES: [(&str, &str); 6] = [
+    ("script", "guard"),
+    ("script", "expect"),
+    ("script", "model"),
+    ("agent", "model"),
+    ("agent", "sandbox"),
+    ("agent", "guard"),
+];
 
 /// Crates that are used in one place only.
 const ONE_PLACE: [(&str, &str); 7] = [

@@ -40,7 +40,9 @@ async fn a_slow_writer_is_waited_for() {
     let mut inbox = Inbox::new().await;
     let mut content = String::new();
     for piece in 0..5 {
-        content += &format!("row {piece}\n");
+        content.push_str("row ");
+        content.push_str(&piece.to_string());
+        content.push('\n');
         inbox.project.put("inbox/a.csv", &content);
         assert_eq!(inbox.after(SETTLE * 3 / 4).await, 0, "after piece {piece}");
     }

@@ -154,7 +154,9 @@ impl Watching {
 
     async fn put_away(&mut self) -> (InputState, PathBuf) {
         loop {
-            if let Notice::PutAway { state, to, .. } = Self::pass(&self.clock, self.notices.recv()).await.unwrap() {
+            if let Notice::PutAway { state, to, .. } =
+                Self::pass(&self.clock, self.notices.recv()).await.unwrap()
+            {
                 return (state, to.map(|to| to.as_path().to_owned()).unwrap_or_default());
             }
         }

@@ -190,7 +190,9 @@ fn choose(state: &Mutex<State>, protocol: Protocol, seen: &Seen, text: &str) -> 
     }
     let otherwise = state.otherwise.clone();
     drop(state);
-    if let Some(script) = otherwise { script(seen) } else {
+    if let Some(script) = otherwise {
+        script(seen)
+    } else {
         let message = "the wire double has no reply left";
         Reply::error(500, json!({ "error": { "message": message, "code": 500 } }))
     }

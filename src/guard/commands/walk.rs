@@ -39,8 +39,8 @@ fn parse(code: &str) -> Result<Program, ParseError> {
 struct Walker {
     found: Found,
     depth: usize,
-    /// Process substitutions around this place.
-    processes: usize,
+    /// Subshells around this place; a process substitution counts as two.
+    subshells: usize,
 }
 
 impl Walker {
@@ -115,7 +115,7 @@ impl Walker {
             }
             CompoundCommand::ArithmeticForClause(clause) => self.arithmetic_for(clause),
             CompoundCommand::BraceGroup(group) => self.list(&group.list),
-            CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
+            CompoundCommand::Subshell(subshell) => self.subshell(subshell, 1),
             CompoundCommand::ForClause(clause) => {
                 clause.values.iter().flatten().for_each(|value| {
                     self.word(value);
@@ -185,11 +185,11 @@ impl Walker {
         }
     }
 
-    /// Shells do not agree where a here-document in `<(...)` ends.
-    fn process(&mut self, subshell: &SubshellCommand) {
-        self.processes += 1;
+    /// The parser and the shells do not agree where a here-document ends behind `((` and `<(`.
+    fn subshell(&mut self, subshell: &SubshellCommand, levels: usize) {
+        self.subshells += levels;
         self.list(&subshell.list);
-        self.processes -= 1;
+        self.subshells -= levels;
     }
 
     /// Walks a redirect; gives back the text that it makes the standard input.
@@ -199,12 +199,12 @@ impl Walker {
                 IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
                     self.word(word);
                 }
-                IoFileRedirectTarget::ProcessSubstitution(_, subshell) => self.process(subshell),
+                IoFileRedirectTarget::ProcessSubstitution(_, subshell) => self.subshell(subshell, 2),
                 IoFileRedirectTarget::Fd(_) => {}
             },
             IoRedirect::HereDocument(_, document) => {
-                if self.processes > 0 {
-                    self.unclear("a here-document inside `<(...)`".to_owned());
+                if self.subshells > 1 {
+                    self.unclear("a here-document inside `((...))` or `<(...)`".to_owned());
                 }
                 if document.requires_expansion {
                     match word::code_in_document(&document.doc.value) {
@@ -286,7 +286,7 @@ impl Walker {
                 }
             }
             CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                walker.process(subshell);
+                walker.subshell(subshell, 2);
                 words.push(Word::unknown("<(...)"));
             }
         };
@@ -342,7 +342,7 @@ impl Walker {
             Code::Input => match input {
                 Some(code) => self.code(code),
                 None => {
-                    self.unclear(format!("`{}`, which reads commands from its standard input", show(words)));
+                    self.unclear(format!("`{}`, which reads commands from its standard input", show(words)))
                 }
             },
             Code::Unclear(word) => self.hidden(words, word),

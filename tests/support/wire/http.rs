@@ -59,7 +59,7 @@ pub async fn write(socket: &mut TcpStream, reply: &Reply, protocol: Protocol, st
         reply.status
     );
     for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+        head.extend([name.as_str(), ": ", value.as_str(), "\r\n"]);
     }
     head.push_str("\r\n");
     if socket.write_all(head.as_bytes()).await.is_err() {
