@@ -156,7 +156,8 @@ impl Diagnostic {
     pub fn report(&self) -> Report {
         let place = self.0.source.as_ref().zip(self.0.labels.first()).map(|(source, label)| {
             let (line, column) = source.position(label.offset());
-            Place { file: source.name().to_owned(), line, column, length: label.len() }
+            let text = source.text().lines().nth(line - 1).map(str::to_owned);
+            Place { file: source.name().to_owned(), line, column, length: label.len(), text }
         });
         let mut causes = Vec::new();
         let mut next = self.source();
@@ -251,6 +252,9 @@ pub struct Place {
     pub column: usize,
     /// Length in bytes.
     pub length: usize,
+    /// The line itself, so that it can be shown when the file has changed or gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// The nearest of `known` to `word`, for a "did you mean": a small edit distance or a common start.

@@ -137,6 +137,18 @@ pub enum What {
         cost: Option<Cost>,
         /// Milliseconds from request to the last byte.
         millis: u64,
+        /// The model's name as the server says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// A call ended before its answer was whole. What it may have cost is booked all the same.
+    ModelCut {
+        /// Turn, from 1.
+        turn: u32,
+        /// Our estimate.
+        usage: Usage,
+        /// What that costs, when the price is known.
+        cost: Option<Cost>,
     },
     /// A tool call begins.
     ToolStarted {
@@ -236,6 +248,8 @@ pub enum ToolOutcome {
     Failed,
     /// A guardrail stopped it.
     Denied,
+    /// It ran, and a guardrail kept its output from the model.
+    Withheld,
     /// It ran out of time and was killed.
     TimedOut,
 }

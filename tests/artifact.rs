@@ -42,6 +42,7 @@ fn events() -> Vec<Event> {
         usage: usage(tokens),
         cost: Some(Cost::from_usd(dollars)),
         millis: 5,
+        model: None,
     };
     let entered = |state| What::StateEntered { state, reason: None };
     let collected = |path: &str, content: &str| What::ArtifactCollected {
@@ -456,7 +457,7 @@ fn a_full_or_read_only_disk_is_said_so_and_nothing_is_half_there() {
         [place.artifact("output/a.csv", "a"), place.artifact("output/b.csv", &"b".repeat(200_000))];
     let error = publish(&place.destination(), &artifacts, &receipt()).unwrap_err();
     assert_eq!(error.code(), "artifact::disk_full", "{error}");
-    assert!(error.advice().unwrap().contains("tidemill retry"));
+    assert!(error.advice().unwrap().contains("drop the input again"));
     assert_eq!(place.listing(), [""; 0], "half a result is left");
     place.publish().expect("there is space for the small ones");
 

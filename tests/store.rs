@@ -42,6 +42,7 @@ fn responded(tokens: u64, cost: Option<f64>) -> What {
         usage: Usage { input_tokens: tokens, ..Usage::default() },
         cost: cost.map(Cost::from_usd),
         millis: 1,
+        model: None,
     }
 }
 

@@ -36,7 +36,7 @@ impl Agent<'_> {
             max_output_tokens: reserved.max_output_tokens,
             ..self.request(conversation, &[])
         };
-        match self.respond(turn, &request, Time::Closing).await {
+        match self.respond(turn, &request, Time::Closing, budget).await {
             Ok(Reply::Response(response, took)) => {
                 self.book(turn, &request, &response, took, budget).await?;
                 conversation.items.extend(response.items);

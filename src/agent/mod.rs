@@ -23,8 +23,7 @@ use crate::clock::Clock;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::payload::Payload;
-use crate::event::verdict::{Stage, Verdict};
-use crate::guard::Pipeline;
+use crate::guard::{Outcome, Pipeline, Subject};
 use crate::model::Model;
 
 /// Where events go. Implemented by `run`, which redacts secrets and appends to the store.
@@ -115,21 +114,24 @@ impl Agent<'_> {
     }
 
     async fn judge_answer(&self, text: String) -> Result<Ended> {
-        use crate::guard::{Outcome, Subject};
-        let judgement = self.guards.judge(Subject::Answer { text: &text }).await;
-        self.record(Stage::Answer, judgement.verdicts).await?;
-        Ok(match judgement.outcome {
+        Ok(match self.judge(Subject::Answer { text: &text }).await? {
             Outcome::Pass => Ended::Answered(text),
             Outcome::Replaced(with) => Ended::Answered(with),
             Outcome::Denied { guard, reason } => Ended::Denied { guard, reason },
         })
     }
 
-    async fn record(&self, stage: Stage, verdicts: Vec<(String, Verdict)>) -> Result<()> {
-        for (guard, verdict) in verdicts {
+    /// Asks the guards and records what they say. A guard that cannot judge ends the run.
+    async fn judge(&self, subject: Subject<'_>) -> Result<Outcome> {
+        let stage = subject.stage();
+        let judgement = self.guards.judge(subject).await;
+        for (guard, verdict) in judgement.verdicts {
             self.journal.append(What::GuardrailChecked { stage, guard, verdict }).await?;
         }
-        Ok(())
+        match judgement.broken {
+            Some(diagnostic) => Err(diagnostic),
+            None => Ok(judgement.outcome),
+        }
     }
 }
 

@@ -1,12 +1,15 @@
 //! Asking the model once, with retries where they can help.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::agent::Agent;
+use crate::agent::budget::Budget;
 use crate::agent::deadline::Cut;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
-use crate::model::{ModelError, Request, Response, Retry};
+use crate::event::usage::Usage;
+use crate::model::{Delta, ModelError, Request, Response, Retry, estimate_tokens};
 use crate::workflow::units::show_duration;
 
 /// What asking came to.
@@ -34,26 +37,41 @@ impl Agent<'_> {
     /// No wait of our own choosing is longer.
     const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-    /// Asks until there is an answer, a reason not to try again, or no time.
-    pub(crate) async fn respond(&self, turn: u32, request: &Request<'_>, time: Time) -> Result<Reply> {
+    /// Asks until there is an answer, a reason not to try again, or no time. A call that ends before its answer is
+    /// whole is booked by what had come of it: most providers charge for that.
+    pub(crate) async fn respond(
+        &self,
+        turn: u32,
+        request: &Request<'_>,
+        time: Time,
+        budget: &mut Budget,
+    ) -> Result<Reply> {
         let mut tries = 1;
         loop {
             let start = self.clock.elapsed();
-            let asking = self.model.respond(request, &|_| {});
+            let streamed = Streamed::default();
+            let count = |delta| streamed.count(&delta);
+            let asking = self.model.respond(request, &count);
             let answer = match time {
                 Time::Work => self.deadline.race(asking).await,
                 Time::Closing => self.deadline.race_closing(asking).await,
             };
-            let error = match answer {
-                Err(cut) => return Ok(Reply::Cut(cut)),
+            let ended = match answer {
                 Ok(Ok(response)) => {
                     return Ok(Reply::Response(response, self.clock.elapsed().saturating_sub(start)));
                 }
-                Ok(Err(error)) => error,
+                Ok(Err(error)) => Ok(error),
+                Err(cut) => Err(cut),
             };
-            let wait = self.wait_before_retry(error, tries)?;
-            let reason = wait.1;
-            let wait = wait.0;
+            if let Some(usage) = streamed.usage(request) {
+                let cost = budget.settle(usage);
+                self.journal.append(What::ModelCut { turn, usage, cost }).await?;
+            }
+            let error = match ended {
+                Ok(error) => error,
+                Err(cut) => return Ok(Reply::Cut(cut)),
+            };
+            let (wait, reason) = self.wait_before_retry(error, tries)?;
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             self.journal.append(What::ModelRetried { turn, reason, wait_ms }).await?;
             if let Err(cut) = self.deadline.race(self.clock.sleep(wait)).await {
@@ -83,6 +101,33 @@ impl Agent<'_> {
             return Err(given_up(diagnostic, &why));
         }
         Ok((wait, diagnostic.message().to_owned()))
+    }
+}
+
+/// What has come of an answer so far.
+#[derive(Debug, Default)]
+struct Streamed {
+    bytes: AtomicU64,
+    pieces: AtomicU64,
+}
+
+impl Streamed {
+    fn count(&self, delta: &Delta) {
+        self.pieces.fetch_add(1, Ordering::Relaxed);
+        if let Delta::Text(text) = delta {
+            self.bytes.fetch_add(text.len() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// What a provider would charge for it: a piece is about a token. Nothing when nothing came.
+    fn usage(&self, request: &Request<'_>) -> Option<Usage> {
+        let pieces = self.pieces.load(Ordering::Relaxed);
+        let output_tokens = pieces.max(self.bytes.load(Ordering::Relaxed) / 3);
+        (pieces > 0).then(|| Usage {
+            input_tokens: estimate_tokens(request),
+            output_tokens,
+            ..Usage::default()
+        })
     }
 }
 

@@ -8,9 +8,8 @@ use crate::agent::conversation::Conversation;
 use crate::agent::deadline::Cut;
 use crate::agent::respond::{Reply, Time};
 use crate::agent::tools::Told;
-use crate::diagnostic::Result;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::event::usage::Usage;
-use crate::event::verdict::Stage;
 use crate::event::{ToolCall, ToolOutcome, What};
 use crate::guard::{Outcome, Subject};
 use crate::model::{Finish, Request, Response, ToolSpec, estimate_tokens};
@@ -31,6 +30,9 @@ pub(crate) enum Turn {
 
 impl Agent<'_> {
     pub(crate) async fn turn(&self, conversation: &mut Conversation, budget: &mut Budget) -> Result<Turn> {
+        if self.deadline.left().is_zero() {
+            return Ok(Turn::Limit(Limit::wall(self.deadline.wall())));
+        }
         let request = self.request(conversation, self.tools.specs());
         let wanted = self.max_output_tokens;
         let reserved = match budget.reserve(estimate_tokens(&request), wanted, Share::Work) {
@@ -44,7 +46,7 @@ impl Agent<'_> {
             max_output_tokens: reserved.max_output_tokens,
             ..self.request(conversation, self.tools.specs())
         };
-        let (response, took) = match self.respond(turn, &request, Time::Work).await? {
+        let (response, took) = match self.respond(turn, &request, Time::Work, budget).await? {
             Reply::Response(response, took) => (response, took),
             Reply::Cut(Cut::Wall) => return Ok(Turn::Limit(Limit::wall(self.deadline.wall()))),
             Reply::Cut(Cut::Stopped) => return Ok(Turn::Stopped),
@@ -54,6 +56,7 @@ impl Agent<'_> {
         let calls = conversation.hear(response);
         if calls.is_empty() {
             return Ok(match text.trim() {
+                _ if finish == Finish::Refused => return Err(refused(self.model.name(), text.trim())),
                 "" => Turn::Silent,
                 // An answer cut at its limit is not an answer; it goes on where it stopped.
                 _ if finish == Finish::Length => {
@@ -86,7 +89,9 @@ impl Agent<'_> {
             }
             self.journal.append(What::ToolStarted { turn, call: call.clone() }).await?;
             let start = self.clock.elapsed();
-            let told = match self.deadline.race(self.guarded_call(call, finish, conversation)).await {
+            // A command ends by itself when the time for work is over, so that nothing of it runs on; what does not
+            // end then is cut with the time kept back.
+            let told = match self.deadline.race_closing(self.guarded_call(call, finish, conversation)).await {
                 Ok(told) => told?,
                 Err(reason) => {
                     cut = Some(reason);
@@ -125,9 +130,7 @@ impl Agent<'_> {
             Err(complaint) => return Ok(Told::of(ToolOutcome::Failed, complaint)),
         };
         let subject = Subject::ToolCall { tool: &call.tool, arguments: &arguments };
-        let judgement = self.guards.judge(subject).await;
-        self.record(Stage::ToolCall, judgement.verdicts).await?;
-        let arguments = match judgement.outcome {
+        let arguments = match self.judge(subject).await? {
             Outcome::Pass => arguments,
             Outcome::Replaced(with) => {
                 match self.tools.arguments(&ToolCall { arguments: with, ..call.clone() }, Finish::Stop) {
@@ -137,14 +140,15 @@ impl Agent<'_> {
             }
             Outcome::Denied { guard, reason } => return Ok(denied(conversation, guard, reason)),
         };
-        let told = self.tools.call(&call.tool, &arguments).await?;
-        let judgement =
-            self.guards.judge(Subject::ToolOutput { tool: &call.tool, output: &told.output }).await;
-        self.record(Stage::ToolOutput, judgement.verdicts).await?;
-        Ok(match judgement.outcome {
+        let told = self.tools.call(&call.tool, &arguments, self.deadline.left()).await?;
+        Ok(match self.judge(Subject::ToolOutput { tool: &call.tool, output: &told.output }).await? {
             Outcome::Pass => told,
-            Outcome::Replaced(output) => Told { output, ..told },
-            Outcome::Denied { guard, reason } => denied(conversation, guard, reason),
+            // The whole output holds what the guard took out.
+            Outcome::Replaced(output) => Told { output, whole: None, ..told },
+            Outcome::Denied { guard, reason } => {
+                let output = format!("The output is withheld by guardrail `{guard}`: {reason}");
+                Told::of(ToolOutcome::Withheld, output)
+            }
         })
     }
 
@@ -190,8 +194,15 @@ impl Agent<'_> {
         let text = self.journal.payload(&response.text()).await?;
         let calls = response.calls().cloned().collect();
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        self.journal.append(What::ModelResponded { turn, text, calls, usage, cost, millis }).await
+        let model = response.model.clone();
+        self.journal.append(What::ModelResponded { turn, text, calls, usage, cost, millis, model }).await
     }
+}
+
+fn refused(model: &str, text: &str) -> Diagnostic {
+    let said = if text.is_empty() { String::new() } else { format!(": {text}") };
+    Diagnostic::new("model::refused", format!("model `{model}` refused to answer{said}"))
+        .help("change the prompt or the input, or use another model")
 }
 
 fn denied(conversation: &mut Conversation, guard: String, reason: String) -> Told {

@@ -115,7 +115,7 @@ pub(super) fn io_error(error: &io::Error, path: &Path) -> Diagnostic {
     let (code, help) = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
             "artifact::disk_full",
-            "free some space and run `tidemill retry RUN`; the files are kept under `.tidemill/`",
+            "free some space and drop the input again; the files are kept under `.tidemill/`",
         ),
         io::ErrorKind::PermissionDenied => (
             "artifact::permission",

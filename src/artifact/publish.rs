@@ -193,7 +193,7 @@ fn finished(published: Published, layout: &[(&Artifact, &str)], receipt: &Receip
     }
     let shown = printable(published.folder.as_os_str());
     Err(Diagnostic::new("artifact::taken", format!("`{shown}` exists already and holds something else"))
-        .help("move that folder away and run `tidemill retry RUN`; nothing in it was changed"))
+        .help("move that folder away and drop the input again; nothing in it was changed"))
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {

@@ -97,6 +97,9 @@ pub struct Prompt {
 pub struct Model {
     /// Its name, as the workflow or the command line says it.
     pub name: String,
+    /// Its name as the server said it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<String>,
 }
 
 /// One verdict.
@@ -164,7 +167,7 @@ impl Receipt {
             image: None,
             isolation: None,
             prompt: None,
-            model: Model { name: model.clone() },
+            model: Model { name: model.clone(), reported: None },
             artifacts: Vec::new(),
             usage: Usage::default(),
             cost_usd: Some(Cost::ZERO),
@@ -216,8 +219,13 @@ impl Receipt {
             What::GuardrailChecked { stage, guard, verdict } => {
                 self.guardrails.push(Guarded::new(*stage, guard, verdict));
             }
-            What::ModelResponded { usage, cost, .. } => {
+            What::ModelResponded { usage, cost, model, .. } => {
                 self.turns += 1;
+                self.model.reported = model.clone().or_else(|| self.model.reported.take());
+                self.usage += *usage;
+                self.cost_usd = self.cost_usd.zip(*cost).map(|(all, one)| all + one);
+            }
+            What::ModelCut { usage, cost, .. } => {
                 self.usage += *usage;
                 self.cost_usd = self.cost_usd.zip(*cost).map(|(all, one)| all + one);
             }

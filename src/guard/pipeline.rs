@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::diagnostic::Diagnostic;
 use crate::event::verdict::{Stage, Verdict};
 use crate::guard::{Guard, Subject};
 
@@ -16,12 +17,14 @@ pub struct Pipeline {
 }
 
 /// What the guards of a stage said together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Judgement {
     /// Every guard that was asked, by name, and its verdict. An error or a timeout stands here as a denial.
     pub verdicts: Vec<(String, Verdict)>,
     /// What follows from them.
     pub outcome: Outcome,
+    /// Why a guard could not judge: a mistake in it, which ends the run whatever it was asked about.
+    pub broken: Option<Diagnostic>,
 }
 
 /// What follows from the verdicts of a stage.
@@ -42,8 +45,8 @@ pub enum Outcome {
 
 impl Pipeline {
     /// A guard that thinks longer counts as broken: the built-in ones need milliseconds, and a script's function
-    /// has limits of its own below this.
-    pub const GUARD_TIMEOUT: Duration = Duration::from_secs(10);
+    /// is stopped by its own limits after 21 s, which says better what went wrong.
+    pub const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
 
     /// A pipeline that asks `guards` in this order.
     pub fn new(guards: Vec<Box<dyn Guard>>) -> Self {
@@ -60,7 +63,7 @@ impl Pipeline {
         let mut verdicts = Vec::new();
         let mut current = Current::default();
         for guard in self.guards.iter().filter(|guard| guard.watches(stage)) {
-            let verdict = self.ask(guard.as_ref(), &current.subject(subject)).await;
+            let (verdict, broken) = self.ask(guard.as_ref(), &current.subject(subject)).await;
             let verdict = current.take(stage, verdict);
             verdicts.push((guard.name().to_owned(), verdict.clone()));
             let reason = match verdict {
@@ -71,30 +74,26 @@ impl Pipeline {
                 }
             };
             let guard = guard.name().to_owned();
-            return Judgement { verdicts, outcome: Outcome::Denied { guard, reason } };
+            return Judgement { verdicts, outcome: Outcome::Denied { guard, reason }, broken };
         }
-        Judgement { verdicts, outcome: current.text.map_or(Outcome::Pass, Outcome::Replaced) }
+        let outcome = current.text.map_or(Outcome::Pass, Outcome::Replaced);
+        Judgement { verdicts, outcome, broken: None }
     }
 
-    /// One guard's verdict; whatever is not a verdict is a denial.
-    async fn ask(&self, guard: &dyn Guard, subject: &Subject<'_>) -> Verdict {
+    /// One guard's verdict; whatever is not a verdict is a denial, with the error when there was one.
+    async fn ask(&self, guard: &dyn Guard, subject: &Subject<'_>) -> (Verdict, Option<Diagnostic>) {
         match tokio::time::timeout(self.patience, guard.judge(subject)).await {
-            Ok(Ok(verdict)) => verdict,
+            Ok(Ok(verdict)) => (verdict, None),
             Ok(Err(error)) => {
-                let advice = error.advice().map(|advice| format!(" ({advice})"));
-                Verdict::Deny {
-                    reason: format!(
-                        "the guardrail failed, which counts as a denial: {error}{}",
-                        advice.unwrap_or_default()
-                    ),
-                }
+                let reason = format!("the guardrail failed, which counts as a denial: {error}");
+                (Verdict::Deny { reason }, Some(error))
             }
-            Err(_) => Verdict::Deny {
-                reason: format!(
-                    "the guardrail gave no verdict within {} s, which counts as a denial",
-                    self.patience.as_secs()
-                ),
-            },
+            Err(_) => {
+                let seconds = self.patience.as_secs();
+                let reason =
+                    format!("the guardrail gave no verdict within {seconds} s, which counts as a denial");
+                (Verdict::Deny { reason }, None)
+            }
         }
     }
 }

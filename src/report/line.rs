@@ -61,7 +61,10 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
                 show_duration(Duration::from_millis(*wait_ms))
             )
         }
-        What::ModelResponded { turn, text, calls, usage, cost, millis } => {
+        What::ModelCut { turn, usage, .. } => {
+            format!("turn {turn}: the answer was cut; about {} tokens are booked", usage.total())
+        }
+        What::ModelResponded { turn, text, calls, usage, cost, millis, .. } => {
             let cost =
                 cost.filter(|cost| cost.usd() > 0.0).map(|cost| format!(", {cost}")).unwrap_or_default();
             let tokens = match usage.total() {
@@ -84,6 +87,7 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
                 ToolOutcome::Done => "done",
                 ToolOutcome::Failed => "failed",
                 ToolOutcome::Denied => "denied",
+                ToolOutcome::Withheld => "withheld",
                 ToolOutcome::TimedOut => "timed out",
             };
             let took = show_duration(Duration::from_millis(*millis));

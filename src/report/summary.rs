@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::diagnostic::Report;
+use crate::diagnostic::{Place, Report};
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
 use crate::report::fold::Outline;
@@ -78,7 +78,7 @@ pub fn summary(facts: &Facts<'_>, outline: &Outline) -> String {
 pub fn diagnosis(report: &Report) -> String {
     let mut text = format!("{} [{}]", report.message, report.code);
     if let Some(place) = &report.place {
-        let _ = write!(text, "\n  at {}:{}:{}", place.file, place.line, place.column);
+        let _ = write!(text, "\n{}", underlined(place));
     }
     for cause in &report.causes {
         let _ = write!(text, "\n  because: {}", cause.trim().replace('\n', "\n    "));
@@ -87,4 +87,36 @@ pub fn diagnosis(report: &Report) -> String {
         let _ = write!(text, "\n  help: {}", help.trim().replace('\n', "\n    "));
     }
     text
+}
+
+/// The place, and its line with what is meant underlined.
+fn underlined(place: &Place) -> String {
+    let at = format!("  at {}:{}:{}", place.file, place.line, place.column);
+    let Some(line) = &place.text else { return at };
+    let number = place.line.to_string();
+    let margin = " ".repeat(number.len());
+    // Tabs stay tabs, so that the underline stands where it belongs.
+    let before: String =
+        line.chars().take(place.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+    let start: usize = line.chars().take(place.column - 1).map(char::len_utf8).sum();
+    let end = (start + place.length.max(1)).min(line.len());
+    let meant = line.get(start..end).map_or(1, |meant| meant.chars().count().max(1));
+    format!("{at}\n  {number} | {line}\n  {margin} | {before}{}", "^".repeat(meant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_underlined_where_it_stands() {
+        let place = Place {
+            file: "workflows/a.lua".into(),
+            line: 12,
+            column: 5,
+            length: 3,
+            text: Some("x = foo.bar".into()),
+        };
+        assert_eq!(underlined(&place), "  at workflows/a.lua:12:5\n  12 | x = foo.bar\n     |     ^^^");
+    }
 }

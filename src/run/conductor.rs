@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::budget::Budget;
+use crate::agent::budget::{Budget, Limit};
 use crate::agent::conversation::Conversation;
-use crate::agent::deadline::Deadline;
+use crate::agent::deadline::{Cut, Deadline};
 use crate::agent::tools::{Toolbox, gone};
 use crate::agent::{Agent, Ended, Journal as _};
 use crate::artifact::{self, Destination, Receipt};
@@ -97,6 +97,8 @@ impl Conductor {
         stop: &CancellationToken,
     ) -> Result<Outcome> {
         journal.enter(RunState::Preparing).await?;
+        // What an attempt left that a dead process began.
+        folder.forget_artifacts();
         let loaded = self.load(run).await?;
         let view = Arc::new(self.view(run, folder).await?);
         let model = models::open(&self.project, &run.model).await?;
@@ -114,7 +116,12 @@ impl Conductor {
             Ok(prompt) => prompt,
             Err(denied) => return Ok(denied),
         };
-        let budget = Budget::new(limits.cost, limits.tokens, price);
+        let mut budget = Budget::new(limits.cost, limits.tokens, price);
+        // A run that starts over has spent something already.
+        budget.settle(self.usage(run).await?);
+        if stop.is_cancelled() {
+            return Ok(Outcome::Stopped);
+        }
         let work = Work { loaded: &loaded, model, guards, view, prompt, folder, journal, budget };
         self.sandboxed(run, work, stop).await
     }
@@ -203,7 +210,10 @@ impl Conductor {
         let isolation = sandbox.isolation().clone();
         journal.append(What::SandboxStarted { container: sandbox.id().to_owned(), isolation }).await?;
         let files = workspace::placements(&workflow.manifest, &work.view, &self.project.root)?;
-        let placed = sandbox.put(files).await.map_err(fill_failed)?;
+        let placed = match deadline.race(sandbox.put(files)).await {
+            Ok(placed) => placed.map_err(fill_failed)?,
+            Err(cut) => return Ok(cut_short(cut, deadline)),
+        };
         journal.append(What::WorkspaceFilled { files: placed.files, bytes: placed.bytes }).await?;
         let tools = Toolbox::sandboxed(sandbox, workflow.limits.command);
         let agent = Agent {
@@ -232,7 +242,11 @@ impl Conductor {
             }
             journal.enter(RunState::Checking).await?;
             let view = RunView { attempt, ..(*work.view).clone() };
-            let checked = checks::check(work.loaded, sandbox.as_ref(), &view, work.folder, journal).await?;
+            let checking = checks::check(work.loaded, sandbox.as_ref(), &view, work.folder, journal);
+            let checked = match deadline.race_closing(checking).await {
+                Ok(checked) => checked?,
+                Err(cut) => return Ok(cut_short(cut, deadline)),
+            };
             if checked.findings.is_empty() {
                 return Ok(Outcome::Passed(checked.artifacts));
             }
@@ -243,6 +257,11 @@ impl Conductor {
             journal.enter(RunState::Repairing).await?;
             conversation.say(checks::repair_message(&checked.findings));
         }
+    }
+
+    /// What the run has used so far, in all its attempts.
+    async fn usage(&self, run: &RunRow) -> Result<Usage> {
+        Ok(self.store.run(&run.id).await?.map(|row| row.usage).unwrap_or_default())
     }
 
     fn max_output_tokens(&self, model: &str) -> Option<u64> {
@@ -276,10 +295,8 @@ impl Conductor {
             }
             _ => {}
         }
-        let (usage, cost) = match self.store.run(&run.id).await? {
-            Some(row) => (row.usage, row.cost),
-            None => (Usage::default(), None),
-        };
+        let row = self.store.run(&run.id).await?;
+        let (usage, cost) = row.map_or((Usage::default(), None), |row| (row.usage, row.cost));
         let state = outcome.state();
         journal.append(What::RunEnded { state, report: outcome.report(), usage, cost }).await?;
         folder.tidy();
@@ -308,6 +325,7 @@ impl Conductor {
         journal.append(What::Published { folder, artifacts }).await
     }
 
+    /// Keeps files of a run that publishes nothing. Why it ended matters more than that this fails.
     async fn keep(
         &self,
         artifacts: &[Artifact],
@@ -322,8 +340,13 @@ impl Conductor {
         let target = kept.clone();
         let keeping =
             tokio::task::spawn_blocking(move || artifact::keep_aside(&target, &artifacts, &findings));
-        keeping.await.map_err(|error| Diagnostic::new("artifact::keep", error.to_string()))??;
-        journal.append(What::KeptAside { folder: self.relative(&kept) }).await
+        let done =
+            keeping.await.unwrap_or_else(|error| Err(Diagnostic::new("artifact::keep", error.to_string())));
+        let what = match done {
+            Ok(()) => What::KeptAside { folder: self.relative(&kept) },
+            Err(diagnostic) => What::Warned { report: diagnostic.report() },
+        };
+        journal.append(what).await
     }
 
     async fn all_events(&self, run: &RunId) -> Result<Vec<crate::event::Event>> {
@@ -339,6 +362,14 @@ impl Conductor {
 
     fn relative(&self, path: &std::path::Path) -> String {
         path.strip_prefix(&self.project.root).unwrap_or(path).display().to_string()
+    }
+}
+
+/// The end of a run that waited for something else than the model or a tool.
+fn cut_short(cut: Cut, deadline: &Deadline) -> Outcome {
+    match cut {
+        Cut::Stopped => Outcome::Stopped,
+        Cut::Wall => Outcome::Exhausted { limit: Limit::wall(deadline.wall()), artifacts: Vec::new() },
     }
 }
 

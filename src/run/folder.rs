@@ -42,6 +42,12 @@ impl RunFolder {
         })
     }
 
+    /// Removes the artifacts of an earlier attempt to carry the run out.
+    pub fn forget_artifacts(&self) {
+        // Where there are none, nothing is to be removed.
+        let _ = std::fs::remove_dir_all(self.0.join("artifacts"));
+    }
+
     /// Removes what is only needed while the run works.
     pub fn tidy(&self) {
         for part in ["input", "artifacts"] {

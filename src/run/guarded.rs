@@ -28,5 +28,8 @@ pub async fn judge(pipeline: &Pipeline, subject: Subject<'_>, journal: &Journal)
     for (guard, verdict) in judgement.verdicts {
         journal.append(What::GuardrailChecked { stage, guard, verdict }).await?;
     }
-    Ok(judgement.outcome)
+    match judgement.broken {
+        Some(diagnostic) => Err(diagnostic),
+        None => Ok(judgement.outcome),
+    }
 }

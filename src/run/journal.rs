@@ -45,7 +45,18 @@ impl agent::Journal for Journal {
     }
 
     async fn keep(&self, file: &Path) -> Result<Payload> {
-        let (digest, size) = self.store.blobs().put_file(file).await?;
+        let unreadable = |error: std::io::Error| {
+            Diagnostic::new("run::keep", "the whole output of a command cannot be kept").cause(error)
+        };
+        let bytes = tokio::fs::read(file).await.map_err(unreadable)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let (digest, size) = if self.redactor.finds(&text) {
+            let clean = self.redactor.clean(&text);
+            let size = clean.len() as u64;
+            (self.store.blobs().put(clean).await?, size)
+        } else {
+            self.store.blobs().put_file(file).await?
+        };
         Ok(Payload::Blob { digest, size, preview: String::new() })
     }
 }

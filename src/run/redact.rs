@@ -16,9 +16,16 @@ impl Redactor {
     pub fn new(names: impl IntoIterator<Item = String>, env: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut secrets: Vec<_> = names
             .into_iter()
-            .filter_map(|name| env(&name).map(|value| (name, value)))
+            .filter_map(|name| env(&name).map(|value| (name, value.trim().to_owned())))
             .filter(|(_, value)| value.len() >= Self::SHORTEST)
+            .flat_map(|(name, value)| {
+                // As it stands in JSON, where that differs.
+                let quoted = serde_json::to_string(&value).unwrap_or_default();
+                let quoted = quoted.trim_matches('"').to_owned();
+                [(name.clone(), quoted), (name, value)]
+            })
             .collect();
+        secrets.dedup();
         // The longest first: a secret may contain another.
         secrets.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
         Self { secrets }

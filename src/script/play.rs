@@ -11,7 +11,7 @@ use super::load::{self, Gave};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::model::Item;
-use crate::model::scripted::{Play, Step};
+use crate::model::scripted::{List, Play, Step};
 use crate::workflow::Hook;
 
 /// Loads a scripted model from the root-relative path `file`.
@@ -42,16 +42,6 @@ pub async fn load_model(project: &Project, file: &str) -> Result<Box<dyn Play>> 
             Err(Diagnostic::new("script::no_model", message)
                 .help("return test.script { ... }, or a function (turn, items) that returns a step"))
         }
-    }
-}
-
-#[derive(Debug)]
-struct List(Vec<Step>);
-
-#[async_trait]
-impl Play for List {
-    async fn step(&self, turn: usize, _: &[Item]) -> Result<Option<Step>> {
-        Ok(turn.checked_sub(1).and_then(|index| self.0.get(index)).cloned())
     }
 }
 

@@ -18,6 +18,10 @@ pub(super) fn fold(row: &mut RunRow, event: &Event) {
             row.usage += *usage;
             row.cost = row.cost.zip(*cost).map(|(sum, cost)| sum + cost);
         }
+        What::ModelCut { usage, cost, .. } => {
+            row.usage += *usage;
+            row.cost = row.cost.zip(*cost).map(|(sum, cost)| sum + cost);
+        }
         What::Published { folder, .. } => row.published = Some(folder.clone()),
         What::RunEnded { state, report, usage, cost } => {
             row.state = *state;

@@ -52,11 +52,6 @@ impl WorkspacePath {
         self.0.ends_with('/')
     }
 
-    /// The first component: the part of the workspace it lives in.
-    pub fn top(&self) -> &str {
-        self.0.split('/').next().unwrap_or_default()
-    }
-
     /// The folders above it, outermost first, e.g. `a`, `a/b` for `a/b/c`.
     pub fn parents(&self) -> impl Iterator<Item = &str> {
         let path = self.0.trim_end_matches('/');

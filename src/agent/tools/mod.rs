@@ -6,6 +6,7 @@ pub mod write_file;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
@@ -26,8 +27,8 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// Whether the arguments fit; the error is told to the model.
     fn check(&self, arguments: &Value) -> Result<(), String>;
 
-    /// Carries it out. An error ends the run; what the model can mend is an outcome.
-    async fn call(&self, arguments: &Value) -> Result<Told>;
+    /// Carries it out within the time `left`. An error ends the run; what the model can mend is an outcome.
+    async fn call(&self, arguments: &Value, left: Duration) -> Result<Told>;
 }
 
 /// What a tool tells the model.
@@ -63,7 +64,7 @@ impl Toolbox {
     }
 
     /// The tools that work in a sandbox: `shell`, `read_file`, `write_file`.
-    pub fn sandboxed(sandbox: &Arc<dyn Sandbox>, longest: std::time::Duration) -> Self {
+    pub fn sandboxed(sandbox: &Arc<dyn Sandbox>, longest: Duration) -> Self {
         Self::new(vec![
             Box::new(shell::Shell::new(sandbox.clone(), longest)),
             Box::new(read_file::ReadFile::new(sandbox.clone())),
@@ -97,9 +98,9 @@ impl Toolbox {
     }
 
     /// Carries a call out. The arguments come from [`Toolbox::arguments`].
-    pub async fn call(&self, tool: &str, arguments: &Value) -> Result<Told> {
+    pub async fn call(&self, tool: &str, arguments: &Value, left: Duration) -> Result<Told> {
         match self.find(tool) {
-            Some(tool) => tool.call(arguments).await,
+            Some(tool) => tool.call(arguments, left).await,
             None => Ok(Told::of(ToolOutcome::Failed, format!("There is no tool `{tool}`."))),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -64,7 +65,7 @@ impl Tool for ReadFile {
         WorkspacePath::parse(&arguments.path).map(drop).map_err(|why| format!("`path` {why}"))
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Told> {
+    async fn call(&self, arguments: &Value, _: Duration) -> Result<Told> {
         let parsed = parse::<Arguments>(arguments).and_then(|arguments| {
             let path = WorkspacePath::parse(&arguments.path).map_err(str::to_owned)?;
             Ok((path, arguments))

@@ -67,14 +67,14 @@ impl Tool for Shell {
         Ok(())
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Told> {
+    async fn call(&self, arguments: &Value, left: Duration) -> Result<Told> {
         let arguments: Arguments = match parse(arguments) {
             Ok(arguments) => arguments,
             Err(complaint) => return Ok(Told::of(ToolOutcome::Failed, complaint)),
         };
         let asked =
             arguments.timeout_seconds.map_or(self.longest, |seconds| Duration::from_secs(seconds.max(1)));
-        let timeout = asked.min(self.longest);
+        let timeout = asked.min(self.longest).min(left);
         let command = Command { argv: vec!["sh".into(), "-c".into(), arguments.command], timeout };
         match self.sandbox.exec(&command).await {
             Ok(executed) => Ok(tell(executed, timeout)),

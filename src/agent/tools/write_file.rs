@@ -1,6 +1,7 @@
 //! `write_file`: a text file into the workspace.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -66,7 +67,7 @@ impl Tool for WriteFile {
         Arguments::place(arguments).map(drop)
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Told> {
+    async fn call(&self, arguments: &Value, _: Duration) -> Result<Told> {
         let (path, content) = match Arguments::place(arguments) {
             Ok(place) => place,
             Err(complaint) => return Ok(Told::of(ToolOutcome::Failed, complaint)),

@@ -342,7 +342,7 @@ impl Walker {
             Code::Input => match input {
                 Some(code) => self.code(code),
                 None => {
-                    self.unclear(format!("`{}`, which reads commands from its standard input", show(words)))
+                    self.unclear(format!("`{}`, which reads commands from its standard input", show(words)));
                 }
             },
             Code::Unclear(word) => self.hidden(words, word),

@@ -174,12 +174,14 @@ fn text(content: &Value) -> String {
 }
 
 fn usage(usage: &Value) -> Option<Usage> {
-    Some(Usage {
+    let counted = Usage {
         input_tokens: usage["prompt_tokens"].as_u64()?,
         cached_tokens: usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
         output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
         reasoning_tokens: usage["completion_tokens_details"]["reasoning_tokens"].as_u64().unwrap_or(0),
-    })
+    };
+    // Some servers send zeros where they do not count; that must not switch a budget off.
+    (counted.total() > 0).then_some(counted)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use mlua::Value;
 
 use super::{agent, limits, manifest};
-use crate::config::{Config, ModelConfig, Provider};
+use crate::config::{Config, Provider};
 use crate::diagnostic::Diagnostic;
 use crate::event::id::Digest;
 use crate::event::verdict::Stage;
@@ -199,6 +199,8 @@ fn outputs(host: &Host, fields: &Fields<'_>) -> Vec<Output> {
         };
         let message = if path.is_folder() {
             Some(format!("the output `{path}` is a folder"))
+        } else if matches!(path.as_str(), "receipt.json" | "output/receipt.json") {
+            Some(format!("the output `{path}` takes the name of the receipt"))
         } else if outputs.iter().any(|output| output.path == path) {
             Some(format!("the output `{path}` is declared twice"))
         } else {
@@ -249,7 +251,7 @@ fn check_price(host: &Host, fields: &Fields<'_>, agent: &Agent, limits: &Limits)
 }
 
 fn is_priced(config: &Config, name: &str) -> bool {
-    let named = |model: &&ModelConfig| model.model.as_deref() == Some(name);
-    let model = config.models.get(name).or_else(|| config.models.values().find(named));
-    model.is_some_and(|model| model.provider == Provider::Scripted || model.price.is_some())
+    let model = config.models.get(name);
+    model.is_some_and(|model| model.provider == Provider::Scripted)
+        || crate::model::price(name, model).is_some()
 }
