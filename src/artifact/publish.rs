@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
 use rustix::io::Errno;
 
+use crate::artifact::name::folder_name;
 use crate::artifact::copy::{copy_checked, hash, io_error, remove, write_new};
 use crate::artifact::receipt::Receipt;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::input::printable;
+use crate::event::What;
+use crate::event::id::RunId;
+use crate::event::input::{InputFile, printable};
 use crate::workflow::view::Artifact;
 
 /// Where a run's artifacts go: `<outbox>/<workflow>/<name>/`.
@@ -34,6 +37,41 @@ pub struct Published {
     pub artifacts: Vec<PathBuf>,
     /// The receipt in it.
     pub receipt: PathBuf,
+}
+
+impl Destination {
+    /// Of a run: the same for the same run, so that what it published is found again.
+    pub fn of(outbox: PathBuf, workflow: &str, inputs: &[InputFile], run: &RunId) -> Self {
+        Self { outbox, workflow: workflow.to_owned(), name: folder_name(inputs, run) }
+    }
+}
+
+impl Published {
+    /// The event that says so, with paths relative to the project's `root`.
+    pub fn event(&self, root: &Path) -> What {
+        let relative = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
+        What::Published {
+            folder: relative(&self.folder),
+            artifacts: self.artifacts.iter().map(|path| relative(path)).collect(),
+        }
+    }
+}
+
+/// What a run published before its process died, when it came that far: its folder stands there with its receipt.
+pub fn published_before(destination: &Destination, run: &RunId) -> Option<Published> {
+    let folder = destination.outbox.join(&destination.workflow).join(&destination.name);
+    let receipt = folder.join(Receipt::FILE);
+    let there: Receipt = serde_json::from_slice(&fs::read(&receipt).ok()?).ok()?;
+    if there.run != *run {
+        return None;
+    }
+    // Flat or below `output/`, as they were laid out then.
+    let placed = |path: &str| {
+        let short = path.strip_prefix("output/").unwrap_or(path);
+        [short, path].map(|path| folder.join(path)).into_iter().find(|path| path.is_file())
+    };
+    let artifacts = there.artifacts.iter().map(|artifact| placed(&artifact.path)).collect::<Option<_>>()?;
+    Some(Published { folder, artifacts, receipt })
 }
 
 /// Open to all readers, as the outbox is for others.

@@ -58,7 +58,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let pressed = CancellationToken::new();
     let given_up = stop::on_signals(context.screen, pressed.clone(), "cancelling; again kills at once");
     let stop = Stop::new();
-    let view = live::show(context.screen, &store, None, live::Format::Text);
+    let view = live::show(context.screen, &store, None);
     let play = Play {
         screen: context.screen,
         project: project.clone(),
@@ -79,7 +79,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         close(context, &project, &store, row).await?;
         context.screen.talk(format!("\nthe demo took {}", show_duration(started.elapsed())));
         if args.keep {
-            live::show(context.screen, &store, None, live::Format::Text);
+            live::show(context.screen, &store, None);
         }
         Ok(())
     };
@@ -95,7 +95,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
 async fn set_up(context: &Context, project: &Project, store: &Store, loaded: &Loaded) -> Result<Conductor> {
     let progress = Arc::new(Steps::new(context.screen));
     let engine = Docker::connect(&project.root, &project.config.build, &project.config.bases).await?;
-    engine.sweep().await?;
+    super::sweep(context, &engine).await;
     let image = &loaded.workflow.image;
     if !engine.prepare(image, &*progress).await?.fresh {
         context.screen.talk(format!("image {}: there already, nothing is built", image.reference()));

@@ -4,20 +4,13 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::Event;
 use crate::event::id::RunId;
 use crate::report::line::{Detail, describe};
 use crate::report::screen::Screen;
 use crate::store::Store;
 
-/// How events are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For people, on standard error.
-    Text,
-    /// One JSON document each, on standard output.
-    Json,
-}
+/// Events read at once.
+const PAGE: u32 = 500;
 
 /// A view that goes on until it is finished.
 #[derive(Debug)]
@@ -27,50 +20,66 @@ pub struct Live {
 }
 
 /// Shows the events this process appends from now on: those of `only`, or all.
-pub fn show(screen: Screen, store: &Store, only: Option<RunId>, format: Format) -> Live {
+pub fn show(screen: Screen, store: &Store, only: Option<RunId>) -> Live {
     let mut events = store.follow();
-    let done = CancellationToken::new();
-    let end = done.clone();
-    let task = tokio::spawn(async move {
+    Live::spawn(|end| async move {
         loop {
             let event = tokio::select! {
                 biased;
                 event = events.recv() => event,
-                () = end.cancelled() => return,
+                () = end.cancelled() => break,
             };
             match event {
                 Ok(event) if only.as_ref().is_none_or(|run| *run == event.run) => {
-                    print(screen, &event, format);
+                    if let Some(text) = describe(&event, Detail::Short) {
+                        screen.talk(text);
+                    }
                 }
                 // Others' events, or the screen was too slow for some: the log has them.
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
+                Err(RecvError::Closed) => break,
             }
         }
-    });
-    Live { done, task }
+    })
+}
+
+/// Prints every event of a run, one JSON document each, on standard output. News of an event only wakes it: what is
+/// printed is read from the log, so that none is missing.
+pub fn print(screen: Screen, store: &Store, run: RunId) -> Live {
+    let (mut events, store) = (store.follow(), store.clone());
+    Live::spawn(|end| async move {
+        let mut seen = 0;
+        loop {
+            let ending = tokio::select! {
+                biased;
+                _ = events.recv() => false,
+                () = end.cancelled() => true,
+            };
+            while let Ok(page) = store.events(&run, seen, PAGE).await {
+                let Some(last) = page.last() else { break };
+                seen = last.seq;
+                for text in page.iter().filter_map(|event| serde_json::to_string(event).ok()) {
+                    screen.line(text);
+                }
+            }
+            if ending {
+                break;
+            }
+        }
+    })
 }
 
 impl Live {
+    fn spawn<F: Future<Output = ()> + Send + 'static>(view: impl FnOnce(CancellationToken) -> F) -> Self {
+        let done = CancellationToken::new();
+        let task = tokio::spawn(view(done.clone()));
+        Self { done, task }
+    }
+
     /// Shows what has come in so far, then stops.
     pub async fn finish(self) {
         self.done.cancel();
         // A view that failed has nothing more to show.
         let _ = self.task.await;
-    }
-}
-
-fn print(screen: Screen, event: &Event, format: Format) {
-    match format {
-        Format::Json => {
-            if let Ok(text) = serde_json::to_string(event) {
-                screen.line(text);
-            }
-        }
-        Format::Text => {
-            if let Some(text) = describe(event, Detail::Short) {
-                screen.talk(text);
-            }
-        }
     }
 }

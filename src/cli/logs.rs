@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::cli::{Context, Exit};
 use crate::diagnostic::Result;
+use crate::event::payload::Payload;
 use crate::event::{Event, What};
 use crate::report::line::{Detail, describe};
 use crate::store::Store;
@@ -38,7 +39,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     loop {
         let events = store.events(&row.id, seen, PAGE).await?;
         for event in &events {
-            show(context, &args, event)?;
+            show(context, &args, &store, event).await?;
             seen = event.seq;
             if matches!(event.what, What::RunEnded { .. }) {
                 return Ok(Exit::Succeeded);
@@ -54,11 +55,28 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     }
 }
 
-fn show(context: &Context, args: &Args, event: &Event) -> Result<()> {
+async fn show(context: &Context, args: &Args, store: &Store, event: &Event) -> Result<()> {
     if args.json {
         context.screen.line(super::json(event)?);
-    } else if let Some(text) = describe(event, if args.full { Detail::Full } else { Detail::Short }) {
+        return Ok(());
+    }
+    let event = if args.full { whole(store, event).await? } else { event.clone() };
+    if let Some(text) = describe(&event, if args.full { Detail::Full } else { Detail::Short }) {
         context.screen.line(format!("{} {text}", event.at.strftime("%H:%M:%S")));
     }
     Ok(())
+}
+
+/// The event with the texts that were kept elsewhere: a command's whole output in place of its head and tail.
+async fn whole(store: &Store, event: &Event) -> Result<Event> {
+    let mut event = event.clone();
+    match &mut event.what {
+        What::ToolEnded { output, whole, .. } => {
+            let kept = whole.take().unwrap_or_else(|| output.clone());
+            *output = Payload::Inline(store.text(&kept).await?);
+        }
+        What::ModelResponded { text, .. } => *text = Payload::Inline(store.text(text).await?),
+        _ => {}
+    }
+    Ok(event)
 }

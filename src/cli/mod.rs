@@ -22,6 +22,8 @@ use crate::config::Project;
 use crate::diagnostic::Result;
 use crate::event::state::RunState;
 use crate::report::screen::Screen;
+use crate::sandbox::Engine as _;
+use crate::sandbox::docker::Docker;
 
 /// Drop a file, get validated artifacts: Lua workflows that run LLM agents in Docker sandboxes.
 #[derive(Debug, Parser)]
@@ -76,6 +78,13 @@ impl Context {
             Some(root) => Project::open(&std::path::absolute(root).unwrap_or_else(|_| root.clone())),
             None => Project::find(&std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))),
         }
+    }
+}
+
+/// Removes what dead processes left on the engine. That this fails is no reason not to work.
+async fn sweep(context: &Context, engine: &Docker) {
+    if let Err(diagnostic) = engine.sweep().await {
+        context.screen.diagnostic(&diagnostic.warning());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -12,12 +13,12 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
 use crate::event::state::RunState;
 use crate::report::progress::Steps;
+use crate::run::abandoned::{self, Hold};
 use crate::run::conductor::{Conductor, OnStop};
 use crate::run::folder::RunFolder;
 use crate::run::inputs;
 use crate::run::queue::Conduct as _;
 use crate::run::route::route;
-use crate::sandbox::Engine as _;
 use crate::sandbox::docker::Docker;
 use crate::script;
 use crate::store::{NewRun, Store};
@@ -37,6 +38,9 @@ pub struct Args {
     json: bool,
 }
 
+/// How long the end of the process waits for containers to go away.
+const SETTLE: Duration = Duration::from_secs(5);
+
 /// Carries it out. The exit code is that of the first run that does not succeed.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
@@ -47,11 +51,12 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let store = Store::open(&project.state()).await?;
     let route = route(&project, &store, &loaded, args.model.as_deref()).await?;
     let engine = Docker::connect(&project.root, &project.config.build, &project.config.bases).await?;
-    engine.sweep().await?;
+    super::sweep(context, &engine).await;
+    abandoned::bury(&project, &store).await?;
     let conductor = Conductor {
         project: project.clone(),
         store: store.clone(),
-        engine: Arc::new(engine),
+        engine: Arc::new(engine.clone()),
         clock: Arc::new(SystemClock::new()),
         progress: Arc::new(Steps::new(context.screen)),
         on_stop: OnStop::Cancel,
@@ -61,7 +66,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let working = async {
         let mut exit = Exit::Succeeded;
         for file in files(&args.files) {
-            let new = queue(&project, &conductor, &route, file)?;
+            let (new, _hold) = queue(&project, &conductor, &route, file)?;
             let state = carry_out(context, &store, &conductor, new, &stop, args.json).await?;
             if exit == Exit::Succeeded {
                 exit = Exit::of(state);
@@ -72,10 +77,16 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         }
         Ok(exit)
     };
-    tokio::select! {
+    let exit = tokio::select! {
         exit = working => exit,
         () = given_up => Ok(Exit::Cancelled),
+    };
+    // After a second signal the work was dropped where it stood: its container and its run still need an end.
+    engine.settle(SETTLE).await;
+    if exit.as_ref().is_ok_and(|exit| *exit == Exit::Cancelled) {
+        abandoned::bury(&project, &store).await?;
     }
+    exit
 }
 
 /// One run per file, or one without.
@@ -88,15 +99,16 @@ fn queue(
     conductor: &Conductor,
     route: &crate::run::intake::WorkflowRoute,
     file: Option<&Path>,
-) -> Result<NewRun> {
+) -> Result<(NewRun, Hold)> {
     let at = conductor.clock.now();
     let id = RunId::new(at);
     let folder = RunFolder::new(&project.state(), &id);
+    let hold = abandoned::hold(&folder)?;
     let inputs = match file {
         Some(file) => vec![inputs::take(file, &folder).inspect_err(|_| folder.tidy())?],
         None => Vec::new(),
     };
-    Ok(NewRun {
+    let new = NewRun {
         id,
         workflow: route.workflow.clone(),
         trigger: "manual".to_owned(),
@@ -105,7 +117,8 @@ fn queue(
         model: route.model.clone(),
         input: None,
         at,
-    })
+    };
+    Ok((new, hold))
 }
 
 async fn carry_out(
@@ -117,8 +130,11 @@ async fn carry_out(
     json: bool,
 ) -> Result<RunState> {
     let id = new.id.clone();
-    let format = if json { live::Format::Json } else { live::Format::Text };
-    let watching = live::show(context.screen, store, Some(id.clone()), format);
+    let watching = if json {
+        live::print(context.screen, store, id.clone())
+    } else {
+        live::show(context.screen, store, Some(id.clone()))
+    };
     store.queue_run(new).await?;
     let row = store.run(&id).await?.ok_or_else(|| {
         Diagnostic::new("store::lost", format!("the run {id} is not in the store"))

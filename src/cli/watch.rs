@@ -1,6 +1,7 @@
 //! `tidemill watch`: the daemon in the foreground.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -16,8 +17,7 @@ use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, WorkflowRoute};
 use crate::run::queue::Conduct;
-use crate::run::watching;
-use crate::sandbox::Engine as _;
+use crate::run::{abandoned, watching};
 use crate::sandbox::docker::Docker;
 use crate::store::Store;
 
@@ -29,18 +29,34 @@ pub struct Args {
     pub model: Option<String>,
 }
 
+/// How often what dead processes left on the engine is removed.
+const SWEEP: Duration = Duration::from_secs(300);
+/// How long the end of the process waits for containers to go away.
+const SETTLE: Duration = Duration::from_secs(5);
+
 /// Carries it out.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let store = Store::open(&project.state()).await?;
-    let (routes, conduct) = prepare(context, &project, &store, args.model.as_deref()).await?;
+    let (routes, conduct, engine) = prepare(context, &project, &store, args.model.as_deref()).await?;
     let stop = Stop::new();
-    let signals = tokio::spawn(listen(stop.clone()));
-    let view = live::show(context.screen, &store, None, live::Format::Text);
-    let done = watch(context, &project, store, routes, conduct, stop).await;
+    let view = live::show(context.screen, &store, None);
+    let exit = tokio::select! {
+        done = watch(context, &project, store, routes, conduct, stop.clone()) => done,
+        () = sweep_now_and_then(context, &engine) => Ok(Exit::Failed),
+        () = listen(stop.clone()) => Ok(Exit::Cancelled),
+    };
+    engine.settle(SETTLE).await;
     view.finish().await;
-    signals.abort();
-    done
+    exit
+}
+
+/// A daemon that runs for a year sees other processes die.
+async fn sweep_now_and_then(context: &Context, engine: &Docker) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        super::sweep(context, engine).await;
+    }
 }
 
 /// Watches `project` until `stop`, saying what happens.
@@ -79,31 +95,36 @@ async fn prepare(
     project: &Project,
     store: &Store,
     model: Option<&str>,
-) -> Result<(Vec<WorkflowRoute>, Arc<dyn Conduct>)> {
+) -> Result<(Vec<WorkflowRoute>, Arc<dyn Conduct>, Docker)> {
     let routes = watching::routes(project, store, model).await?;
     let engine = Docker::connect(&project.root, &project.config.build, &project.config.bases).await?;
-    engine.sweep().await?;
+    super::sweep(context, &engine).await;
+    abandoned::bury(project, store).await?;
     let steps = Arc::new(Steps::new(context.screen));
-    Ok((routes, Arc::new(watching::conductor(project, store, Arc::new(engine), steps))))
+    let conductor = watching::conductor(project, store, Arc::new(engine.clone()), steps);
+    Ok((routes, Arc::new(conductor), engine))
 }
 
-/// Ctrl-C once: finish. Twice, or SIGTERM: break off.
+/// Ctrl-C once: finish. Twice, or SIGTERM: break off. Once more: it returns, and the process ends at once.
 async fn listen(stop: Stop) {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return;
+        return std::future::pending().await;
     };
     for stops in [Stop::finish, Stop::interrupt] {
         tokio::select! {
-            pressed = tokio::signal::ctrl_c() => match pressed {
-                Ok(()) => stops(&stop),
-                Err(_) => return,
-            },
-            _ = terminate.recv() => return stop.interrupt(),
+            _ = tokio::signal::ctrl_c() => stops(&stop),
+            _ = terminate.recv() => {
+                stop.interrupt();
+                break;
+            }
         }
+    }
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
     }
 }
 
-/// Says what the daemon has to say.
 pub(super) fn say(screen: Screen, notice: &Notice) {
     match notice {
         Notice::InboxAbsent(inbox) => {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::report::line::safe;
 use crate::report::screen::Screen;
 use crate::workflow::units::show_duration;
 
@@ -52,6 +53,7 @@ impl Steps {
 
     /// The step is at this point.
     pub fn at(&self, detail: &str) {
+        let detail = &safe(detail);
         let Ok(mut current) = self.current.lock() else {
             return;
         };

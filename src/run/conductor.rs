@@ -310,19 +310,13 @@ impl Conductor {
             RunFolder::make(&self.project.outbox())?;
         }
         let receipt = Receipt::fold(&self.all_events(&run.id).await?)?;
-        let destination = Destination {
-            outbox: self.project.outbox(),
-            workflow: run.workflow.clone(),
-            name: artifact::folder_name(&run.inputs, &run.id),
-        };
+        let destination = Destination::of(self.project.outbox(), &run.workflow, &run.inputs, &run.id);
         let artifacts = artifacts.to_vec();
         let publishing =
             tokio::task::spawn_blocking(move || artifact::publish(&destination, &artifacts, &receipt));
         let published =
             publishing.await.map_err(|error| Diagnostic::new("artifact::publish", error.to_string()))??;
-        let folder = self.relative(&published.folder);
-        let artifacts = published.artifacts.iter().map(|path| self.relative(path)).collect();
-        journal.append(What::Published { folder, artifacts }).await
+        journal.append(published.event(&self.project.root)).await
     }
 
     /// Keeps files of a run that publishes nothing. Why it ended matters more than that this fails.

@@ -25,6 +25,11 @@ impl RunFolder {
         self.0.join("artifacts").join(attempt.to_string())
     }
 
+    /// The file whose lock says that a process carries the run out.
+    pub fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
     /// Where files of a run stay that publishes nothing.
     pub fn kept(&self) -> PathBuf {
         self.0.join("kept")
@@ -54,6 +59,7 @@ impl RunFolder {
             // What cannot be removed now does no harm and is found by its run's id.
             let _ = std::fs::remove_dir_all(self.0.join(part));
         }
+        let _ = std::fs::remove_file(self.lock());
         // Only goes away when nothing is kept in it.
         let _ = std::fs::remove_dir(&self.0);
     }

@@ -3,6 +3,7 @@
 //! [`conductor::Conductor`] takes one queued run through the story, scene by scene, and hands values along.
 //! [`intake`] turns dropped files into queued runs, [`queue`] works them off.
 
+pub mod abandoned;
 pub mod checks;
 pub mod conductor;
 pub mod folder;

@@ -1,6 +1,7 @@
 //! The queue: runs of dropped files, so many at once, oldest first.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,16 +47,43 @@ impl Queue {
     /// A run that is broken off has this long to leave cleanly.
     const GRACE: Duration = Duration::from_secs(20);
 
-    /// Works until it is told to stop, and then until no run is in work.
+    /// Works until it is told to stop, and then until no run is in work. When the queue itself fails, its runs are
+    /// broken off cleanly before the error is returned.
     pub(crate) async fn work(&self, stop: &Stop) -> Result<()> {
         let mut tasks: JoinSet<Result<RunState>> = JoinSet::new();
         let mut running: HashMap<Id, RunRow> = HashMap::new();
+        let worked = self.rounds(&mut tasks, &mut running, stop).await;
+        if worked.is_err() {
+            stop.interrupt();
+            let mut grace = pin!(self.clock.sleep(Self::GRACE));
+            loop {
+                tokio::select! {
+                    ended = tasks.join_next_with_id() => match ended {
+                        // What the store cannot record now, recovery finds at the next start.
+                        Some(ended) => drop(self.ended(ended, &mut running, stop).await),
+                        None => break,
+                    },
+                    () = &mut grace => break,
+                }
+            }
+        }
+        worked
+    }
+
+    async fn rounds(
+        &self,
+        tasks: &mut JoinSet<Result<RunState>>,
+        running: &mut HashMap<Id, RunRow>,
+        stop: &Stop,
+    ) -> Result<()> {
         let mut said = false;
+        let mut grace = pin!(self.out_of_grace(stop));
+        let mut aborted = false;
         loop {
             // Asked once a round: a stop that comes while the queue is filled must still end the wait below.
             let finishing = stop.is_finishing();
             if !finishing {
-                self.fill(&mut tasks, &mut running, stop).await?;
+                self.fill(tasks, running, stop).await?;
             } else if tasks.is_empty() {
                 return Ok(());
             } else if !said {
@@ -64,11 +92,14 @@ impl Queue {
             }
             tokio::select! {
                 Some(ended) = tasks.join_next_with_id(), if !tasks.is_empty() => {
-                    self.ended(ended, &mut running, stop).await?;
+                    self.ended(ended, running, stop).await?;
                 }
                 () = self.wake.notified() => {}
                 () = stop.finishing(), if !finishing => {}
-                () = self.out_of_grace(stop) => tasks.abort_all(),
+                () = &mut grace, if !aborted => {
+                    aborted = true;
+                    tasks.abort_all();
+                }
             }
         }
     }
@@ -129,10 +160,13 @@ impl Queue {
             });
             fail(&self.store, &row, &error).await?;
         }
-        match row.input {
-            Some(input) => self.putter.put_away(input).await,
-            None => Ok(()),
+        if let Some(input) = row.input
+            && let Err(error) = self.putter.put_away(input).await
+        {
+            // The file is kept where it is and is put away at the next start; the other runs go on.
+            self.tell.say(Notice::Warned(error.report()));
         }
+        Ok(())
     }
 
     async fn out_of_grace(&self, stop: &Stop) {

@@ -109,18 +109,17 @@ impl Store {
         })
     }
 
-    /// The whole text of a payload.
+    /// The whole text of a payload; bytes that are not UTF-8 (a command's output may hold any) are replaced.
     pub async fn text(&self, payload: &Payload) -> Result<String> {
         match payload {
             Payload::Inline(text) => Ok(text.clone()),
             Payload::Blob { digest, .. } => {
                 let bytes = self.0.blobs.read(digest, Self::LONGEST_TEXT).await?;
-                String::from_utf8(bytes).map_err(|error| {
-                    Diagnostic::new("store::corrupt_blob", "a stored text is not UTF-8").cause(error)
-                })
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
             }
         }
     }
+
 }
 
 impl fmt::Debug for Store {

@@ -236,12 +236,15 @@ impl Desk {
         let claimed = self.store.folder().join(&taken.claimed_path);
         let mark = format!("again-{}", taken.input);
         let back = blocking(move || put_home(&claimed, &home, &mark)).await?;
-        back.map_err(|error| {
+        if let Err(error) = back {
+            // The ledger still says `ready`, so the next start tries again.
             let message = format!("cannot put {} back into the inbox", change.path.display());
-            Diagnostic::new("watch::unmovable", message).cause(error).help(
-                "the inbox must be writable for this user; the file is kept in .tidemill/claimed until it is",
-            )
-        })?;
+            let warning = Diagnostic::new("watch::unmovable", message).cause(error).help(
+                "the inbox must be writable for this user; the file is kept in .tidemill/claimed until the next start",
+            );
+            self.tell.say(Notice::Warned(warning.report()));
+            return Ok(());
+        }
         self.store.put_back(taken.input, state, &reason).await?;
         self.refuse(change, state, reason).await
     }

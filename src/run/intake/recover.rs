@@ -5,6 +5,7 @@
 
 use std::fs;
 
+use crate::artifact::{self, Destination};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
@@ -20,18 +21,24 @@ pub(super) const ATTEMPTS: u32 = 3;
 
 /// Puts everything right.
 pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, tell: &Tell) -> Result<()> {
+    // One file that cannot be moved is no reason not to start: it stays where it is and is tried again next time.
+    let warn = |done: Result<()>| {
+        if let Err(error) = done {
+            tell.say(Notice::Warned(error.report()));
+        }
+    };
     for row in store.inputs(&[InputState::Ready]).await? {
-        undo(project, store, &row).await?;
+        warn(undo(project, store, &row).await);
     }
     let claimed = store.inputs(&[InputState::Claimed]).await?;
     for row in &claimed {
-        complete(project, store, row)?;
+        warn(complete(project, store, row));
     }
     for run in store.unended().await? {
-        start_over(store, &run, tell).await?;
+        start_over(project, store, &run, tell).await?;
     }
     for row in claimed {
-        putter.put_away(row.id).await?;
+        warn(putter.put_away(row.id).await);
     }
     Ok(())
 }
@@ -78,8 +85,16 @@ fn complete(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
     })
 }
 
-async fn start_over(store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
-    if run.published.is_some() {
+async fn start_over(project: &Project, store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
+    let mut is_published = run.published.is_some();
+    if !is_published && run.state == RunState::Publishing {
+        let destination = Destination::of(project.outbox(), &run.workflow, &run.inputs, &run.id);
+        if let Some(there) = artifact::published_before(&destination, &run.id) {
+            store.append(&run.id, there.event(&project.root)).await?;
+            is_published = true;
+        }
+    }
+    if is_published {
         // Everything was done but saying so; a second time would publish twice.
         let ended =
             What::RunEnded { state: RunState::Succeeded, report: None, usage: run.usage, cost: run.cost };

@@ -29,7 +29,7 @@ impl Docker {
         if let Some(ready) = self.built_before(folder, &tag).await? {
             return Ok(ready);
         }
-        let _one_at_a_time = build_lock().await?;
+        let _one_at_a_time = build_lock(progress).await?;
         // Somebody else may have built it while this process waited.
         if let Some(ready) = self.built_before(folder, &tag).await? {
             return Ok(ready);

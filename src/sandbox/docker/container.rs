@@ -260,10 +260,11 @@ impl Drop for Container {
         // Without a runtime the process is ending, and the next sweep takes it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (engine, id, volume) = (self.engine.clone(), self.id.clone(), self.volume.clone());
-            runtime.spawn(async move {
+            let removal = async move {
                 let _ = engine.remove_container(&id).await;
                 let _ = engine.remove_volume(&volume).await;
-            });
+            };
+            self.engine.removals.spawn_on(removal, &runtime);
         }
     }
 }

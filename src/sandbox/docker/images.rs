@@ -38,7 +38,7 @@ impl Docker {
                         fresh: false,
                     });
                 }
-                let _one_at_a_time = build_lock().await?;
+                let _one_at_a_time = build_lock(progress).await?;
                 let base = self.base(reference, progress).await?;
                 let digest = self.present(&base.reference).await?;
                 Ok(ReadyImage {
@@ -133,7 +133,7 @@ fn split(reference: &str) -> (&str, &str) {
 }
 
 /// Held while an image is made, by one process of this machine at a time: two must not build the same.
-pub(super) async fn build_lock() -> Result<File> {
+pub(super) async fn build_lock(progress: &dyn Progress) -> Result<File> {
     let path =
         std::env::temp_dir().join(format!("tidemill-images-{}.lock", rustix::process::getuid().as_raw()));
     let failed = |error: std::io::Error| {
@@ -145,7 +145,10 @@ pub(super) async fn build_lock() -> Result<File> {
     let locking =
         tokio::task::spawn_blocking(move || flock(&file, FlockOperation::LockExclusive).map(|()| file));
     match locking.await {
-        Ok(Ok(file)) => Ok(file),
+        Ok(Ok(file)) => {
+            progress.end("done");
+            Ok(file)
+        }
         Ok(Err(error)) => Err(failed(error.into())),
         Err(error) => Err(Diagnostic::new("image::lock", error.to_string())),
     }

@@ -22,8 +22,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio_util::task::TaskTracker;
 use tokio::sync::oneshot;
 
 use crate::config::Build;
@@ -53,6 +55,8 @@ pub struct Docker {
     build: Build,
     bases: BTreeMap<String, String>,
     owner: Owner,
+    /// Removals of containers nobody waits for.
+    removals: TaskTracker,
 }
 
 impl Docker {
@@ -66,7 +70,15 @@ impl Docker {
             build: build.clone(),
             bases: bases.clone(),
             owner: Owner::this_process()?,
+            removals: TaskTracker::new(),
         })
+    }
+
+    /// Waits until containers that were given up are removed, but no longer than `patience`: for the end of a process.
+    pub async fn settle(&self, patience: Duration) {
+        self.removals.close();
+        // What is not removed by then is found by the next sweep.
+        let _ = tokio::time::timeout(patience, self.removals.wait()).await;
     }
 
     /// The engine's version.

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::fs;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
 
@@ -49,10 +52,16 @@ impl Owner {
     pub(super) fn life(&self) -> Life {
         if self.machine != machine() {
             Life::Unknown
-        } else if self.boot == boot() && start_of(self.pid) == Some(self.start) {
-            Life::Alive
-        } else {
+        } else if self.boot != boot() {
             Life::Dead
+        } else {
+            match start_of(self.pid) {
+                Some(start) if start == self.start => Life::Alive,
+                Some(_) => Life::Dead,
+                // Another user's process may be hidden from us, and is there all the same.
+                None if is_there(self.pid) => Life::Alive,
+                None => Life::Dead,
+            }
         }
     }
 }
@@ -66,12 +75,19 @@ impl fmt::Display for Owner {
 fn machine() -> String {
     let id = fs::read_to_string("/etc/machine-id").ok().filter(|id| !id.trim().is_empty());
     let id = id.or_else(|| fs::read_to_string("/proc/sys/kernel/hostname").ok()).unwrap_or_default();
+    // Process ids of another PID namespace mean nothing here, so to us it is another machine.
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     // The id is meant to stay on its machine, so only a hash of it goes into labels.
-    Digest::of(id.trim()).short().to_owned()
+    Digest::of(format!("{} {}", id.trim(), namespace.display())).short().to_owned()
 }
 
 fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+fn is_there(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// The start time of a process in clock ticks since boot: field 22 of its stat, counted after the name in brackets.

@@ -54,7 +54,8 @@ impl Docker {
         let options = RemoveVolumeOptionsBuilder::default().force(true).build();
         match self.client.remove_volume(name, Some(options)).await {
             Ok(()) => Ok(true),
-            Err(error) if is_missing(&error) => Ok(false),
+            // Still in use: somebody else is removing its container, and then it.
+            Err(error) if is_missing(&error) || is_being_removed(&error) => Ok(false),
             Err(error) => Err(explain("remove the workspace", error)),
         }
     }

@@ -1,0 +1,73 @@
+//! Runs started by hand whose process died: nobody else would ever end them.
+//!
+//! A process holds a lock on a file of its run for as long as it carries it out. The system lets go of it however the
+//! process ends, so a run without an end whose lock is free is abandoned.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
+use crate::event::id::RunId;
+use crate::event::state::RunState;
+use crate::run::folder::RunFolder;
+use crate::store::{RunFilter, RunRow, Store};
+
+/// Held while a run is carried out by hand.
+#[derive(Debug)]
+pub struct Hold(#[expect(dead_code, reason = "the lock lasts as long as the open file")] File);
+
+/// Takes hold of a run that this process is about to queue.
+pub fn hold(folder: &RunFolder) -> Result<Hold> {
+    let path = folder.lock();
+    if let Some(parent) = path.parent() {
+        RunFolder::make(parent)?;
+    }
+    let failed = |error: std::io::Error| {
+        Diagnostic::new("run::lock", format!("cannot lock {}", path.display()))
+            .cause(error)
+            .help("`.tidemill` must be writable for this user and lie on a local disk")
+    };
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| failed(error.into()))?;
+    Ok(Hold(file))
+}
+
+/// Ends every run started by hand whose process is gone. Gives how many.
+pub async fn bury(project: &Project, store: &Store) -> Result<usize> {
+    let mut buried = 0;
+    for state in RunState::ALL.into_iter().filter(|state| !state.is_end()) {
+        let filter = RunFilter { workflow: None, state: Some(state), limit: None };
+        for run in store.runs(&filter).await? {
+            let folder = RunFolder::new(&project.state(), &run.id);
+            if run.input.is_none() && is_free(&folder.lock()) {
+                end(store, &run.id, &run).await?;
+                folder.tidy();
+                buried += 1;
+            }
+        }
+    }
+    Ok(buried)
+}
+
+fn is_free(lock: &Path) -> bool {
+    match File::open(lock) {
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+async fn end(store: &Store, id: &RunId, run: &RunRow) -> Result<()> {
+    let why = Diagnostic::new("run::interrupted", "the process that carried it out ended before it did")
+        .help("run it again; `tidemill logs RUN` shows how far it came");
+    let ended = What::RunEnded {
+        state: RunState::Failed,
+        report: Some(why.report()),
+        usage: run.usage,
+        cost: run.cost,
+    };
+    store.append(id, ended).await.map(drop)
+}
