@@ -36,7 +36,8 @@ impl Docker {
     pub async fn facts(&self) -> Result<Facts> {
         let info = self.client.info().await.map_err(|error| explain("ask the engine about itself", error))?;
         let version = self.client.client_version();
-        let unsigned = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
+        let unsigned =
+            |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
         let limits =
             [("memory", info.memory_limit), ("processor", info.cpu_cfs_quota), ("process", info.pids_limit)];
         Ok(Facts {
