@@ -12,6 +12,7 @@ mod artifact;
 mod cli;
 mod diagnostics;
 mod docs;
+mod doctor;
 mod drop_folder;
 mod expect;
 mod guard;

@@ -1,0 +1,62 @@
+//! `tidemill doctor` through the built binary, with the engine out of reach.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Exit code and standard output. The key is made up, and the engine is a socket that is not there.
+fn doctor(folder: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tidemill"))
+        .arg("doctor")
+        .args(args)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+        .env("DOCTORS_TEST_KEY", "do-not-show-this")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let made = Command::new(env!("CARGO_BIN_EXE_tidemill"))
+        .args(["init", "."])
+        .current_dir(folder.path())
+        .output()
+        .expect("the binary starts");
+    assert!(made.status.success(), "{made:?}");
+    folder
+}
+
+#[test]
+fn outside_a_project_it_says_what_to_do_and_goes_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (code, out) = doctor(folder.path(), &[]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("fail  project:") && out.contains("tidemill init"), "{out}");
+    assert!(out.contains("fail  docker:") && out.contains("DOCKER_HOST"), "{out}");
+    assert!(out.contains("clock:"), "{out}");
+}
+
+#[test]
+fn a_key_is_named_and_never_shown() {
+    let folder = project();
+    let settings = folder.path().join("tidemill.toml");
+    let mut text = fs::read_to_string(&settings).expect("the settings");
+    text.push_str("\n[models.keyed]\nprovider = \"openai\"\napi_key_env = \"DOCTORS_TEST_KEY\"\n");
+    fs::write(&settings, text).expect("writable");
+    let (code, out) = doctor(folder.path(), &["--json"]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(!out.contains("do-not-show-this"), "{out}");
+    let report: serde_json::Value = serde_json::from_str(&out).expect("one JSON document");
+    let level = |what: &str| {
+        let checks = report["checks"].as_array().expect("checks");
+        checks.iter().find(|check| check["what"] == what).map(|check| check["level"].clone())
+    };
+    assert_eq!(level("project"), Some("ok".into()), "{out}");
+    assert_eq!(level("workflows"), Some("ok".into()), "{out}");
+    assert_eq!(level("model keyed"), Some("ok".into()), "{out}");
+    assert_eq!(level("docker"), Some("fail".into()), "{out}");
+}
