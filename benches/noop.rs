@@ -5,7 +5,11 @@
 //! machine with each other, not with another machine's.
 
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark that cannot run says so and ends")]
-#![expect(clippy::cast_precision_loss, clippy::large_futures, reason = "numbers for show; nothing here is hot")]
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::large_futures,
+    reason = "numbers for show; nothing here is hot"
+)]
 
 #[path = "../tests/support/wire.rs"]
 #[allow(dead_code, unused_imports, reason = "the tests use the rest")]

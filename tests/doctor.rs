@@ -1,5 +1,7 @@
 //! `tidemill doctor` through the built binary, with the engine out of reach.
 
+#![expect(clippy::expect_used, reason = "tests")]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
 use rustix::io::Errno;
 
-use crate::artifact::name::folder_name;
 use crate::artifact::copy::{copy_checked, hash, io_error, remove, write_new};
+use crate::artifact::name::folder_name;
 use crate::artifact::receipt::Receipt;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;

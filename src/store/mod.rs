@@ -119,7 +119,6 @@ impl Store {
             }
         }
     }
-
 }
 
 impl fmt::Debug for Store {

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio_util::task::TaskTracker;
 use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
 
 use crate::config::Build;
 use crate::diagnostic::{Diagnostic, Result};
