@@ -26,7 +26,7 @@ pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 
 use crate::clock::{Clock, SystemClock};
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::Result;
 use crate::event::Event;
 use crate::event::payload::Payload;
 

@@ -57,10 +57,9 @@ impl Owner {
         } else {
             match start_of(self.pid) {
                 Some(start) if start == self.start => Life::Alive,
-                Some(_) => Life::Dead,
                 // Another user's process may be hidden from us, and is there all the same.
                 None if is_there(self.pid) => Life::Alive,
-                None => Life::Dead,
+                _ => Life::Dead,
             }
         }
     }
