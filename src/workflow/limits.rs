@@ -11,7 +11,7 @@ pub struct Limits {
     pub cost: Option<Cost>,
     /// Tokens, read and written together.
     pub tokens: Option<u64>,
-    /// Wall time from the start of preparing to the last check.
+    /// Wall time from the ready image to the last check.
     pub wall: Duration,
     /// Wall time of one command unless the agent asks for less.
     pub command: Duration,
