@@ -1,10 +1,12 @@
 //! Whole runs on the real engine: each way a run can end, and what stands where afterwards.
 
+use serde_json::json;
 use tidemill::event::What;
 use tidemill::event::state::RunState;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::stage::{Stage, exists};
+use crate::support::wire::{Protocol, Reply, Wire};
 
 const PROMPT: &str = r#"prompt = "Do it.","#;
 const OUTPUT: &str = r#"outputs = { ["output/a.txt"] = expect.text { min_words = 3 } },"#;
@@ -222,4 +224,43 @@ async fn a_stop_in_the_middle_of_a_command_cancels_cleanly() {
     let played = stage.conduct(&row, stop).await;
     assert_eq!(played.state(), RunState::Cancelled);
     assert!(!exists(played.container().unwrap()).await, "the container is still there");
+}
+
+/// The same story told over the wire, in both protocols: every call answered once and in order, which the double checks.
+#[tokio::test]
+async fn a_model_behind_http_works_and_its_tokens_are_paid_for() {
+    for (protocol, provider) in [(Protocol::Responses, "openai"), (Protocol::Chat, "openai-chat")] {
+        let wire = Wire::start(protocol).await;
+        wire.reply(Reply::calls([
+            ("shell", json!({ "command": "mkdir -p output", "timeout_seconds": null })),
+            ("write_file", json!({ "path": "output/a.txt", "content": "one two three" })),
+        ]));
+        wire.reply(Reply::text("done"));
+        let models = format!(
+            "[models.actor]\nprovider = \"{provider}\"\nbase_url = \"{}\"\nprice = {{ input = 1.0, output = 2.0 }}\n",
+            wire.base_url()
+        );
+        let fields = format!("{PROMPT}{OUTPUT} limits = {{ cost_usd = 1.0, tokens = 200000 }},");
+        let played = Stage::with_models(&fields, &models, "").await.play(None).await;
+        assert_eq!(played.state(), RunState::Succeeded, "{provider}: {:?}", played.row.report);
+        assert_eq!(wire.complaints(), Vec::<String>::new(), "{provider}");
+        assert_eq!(wire.requests().len(), 2, "{provider}");
+        assert!(
+            played.row.usage.total() > 0 && played.row.cost.is_some_and(|cost| cost.usd() > 0.0),
+            "{provider}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_dollar_limit_that_leaves_no_room_for_a_call_ends_the_run_before_it_is_made() {
+    let wire = Wire::start(Protocol::Chat).await;
+    let models = format!(
+        "[models.actor]\nprovider = \"openai-chat\"\nbase_url = \"{}\"\nprice = {{ input = 1000.0, output = 1000.0 }}\n",
+        wire.base_url()
+    );
+    let fields = format!("{PROMPT}{OUTPUT} limits = {{ cost_usd = 0.01 }},");
+    let played = Stage::with_models(&fields, &models, "").await.play(None).await;
+    assert_eq!(played.state(), RunState::Exhausted, "{:?}", played.row.report);
+    assert!(wire.requests().is_empty(), "a call was made that the budget does not cover");
 }

@@ -244,8 +244,7 @@ impl Sandbox for Container {
         if self.removed.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.engine.remove_container(&self.id).await?;
-        self.engine.remove_volume(&self.volume).await?;
+        self.engine.remove_both(&self.id, &self.volume).await?;
         self.removed.store(true, Ordering::Release);
         Ok(())
     }
@@ -261,8 +260,8 @@ impl Drop for Container {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (engine, id, volume) = (self.engine.clone(), self.id.clone(), self.volume.clone());
             let removal = async move {
-                let _ = engine.remove_container(&id).await;
-                let _ = engine.remove_volume(&volume).await;
+                // What is not removed now is found by the next sweep.
+                let _ = engine.remove_both(&id, &volume).await;
             };
             self.engine.removals.spawn_on(removal, &runtime);
         }

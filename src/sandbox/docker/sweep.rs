@@ -1,16 +1,21 @@
 //! Removing what dead processes of ours left on the engine.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
     RemoveVolumeOptionsBuilder,
 };
 
-use crate::diagnostic::Result;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::sandbox::docker::errors::{explain, is_missing};
 use crate::sandbox::docker::owner::{Life, Owner};
 use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL};
+
+/// How often a workspace in use is tried again: with [`PAUSE`], as long as an engine takes to remove a container.
+const PATIENCE: usize = 40;
+const PAUSE: Duration = Duration::from_millis(100);
 
 impl Docker {
     /// Removes containers, then volumes, whose owner is dead. Gives how many.
@@ -33,7 +38,7 @@ impl Docker {
             self.client.list_volumes(Some(options)).await.map_err(|error| explain("list volumes", error))?;
         for volume in volumes.volumes.unwrap_or_default() {
             if is_dead(Some(&volume.labels)) {
-                swept += usize::from(self.remove_volume(&volume.name).await?);
+                swept += usize::from(self.remove_volume(&volume.name).await? == Removal::Done);
             }
         }
         Ok(swept)
@@ -49,16 +54,40 @@ impl Docker {
         }
     }
 
-    /// Removes a volume. Whether it was there.
-    pub(super) async fn remove_volume(&self, name: &str) -> Result<bool> {
+    /// Removes a volume.
+    pub(super) async fn remove_volume(&self, name: &str) -> Result<Removal> {
         let options = RemoveVolumeOptionsBuilder::default().force(true).build();
         match self.client.remove_volume(name, Some(options)).await {
-            Ok(()) => Ok(true),
-            // Still in use: somebody else is removing its container, and then it.
-            Err(error) if is_missing(&error) || is_being_removed(&error) => Ok(false),
+            Ok(()) => Ok(Removal::Done),
+            Err(error) if is_missing(&error) => Ok(Removal::Absent),
+            Err(error) if is_being_removed(&error) => Ok(Removal::Busy),
             Err(error) => Err(explain("remove the workspace", error)),
         }
     }
+
+    /// Removes a container with its workspace, whoever else may be removing it at the same time.
+    pub(super) async fn remove_both(&self, container: &str, volume: &str) -> Result<()> {
+        for _ in 0..PATIENCE {
+            self.remove_container(container).await?;
+            if self.remove_volume(volume).await? != Removal::Busy {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(Diagnostic::new("sandbox::busy", format!("the workspace {volume} is still in use"))
+            .help("the next start of tidemill removes it; `docker volume rm` does so by hand"))
+    }
+}
+
+/// What became of a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// Removed.
+    Done,
+    /// It was not there.
+    Absent,
+    /// A container still uses it, most likely one that is being removed.
+    Busy,
 }
 
 /// Somebody else removes it at this moment, which comes to the same.
