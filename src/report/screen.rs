@@ -33,7 +33,7 @@ impl Screen {
 
     /// A diagnostic, to standard error.
     pub fn diagnostic(&self, diagnostic: &Diagnostic) {
-        self.talk(render(diagnostic, self.live).trim_end());
+        self.talk(format!("{}\n", render(diagnostic, self.live).trim_end()));
     }
 }
 
