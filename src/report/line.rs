@@ -135,7 +135,8 @@ pub fn count(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-fn verdict_words(verdict: &Verdict) -> String {
+/// A verdict in words.
+pub fn verdict_words(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Pass => "pass".to_owned(),
         Verdict::Deny { reason } => format!("denied, {reason}"),

@@ -6,7 +6,7 @@ use crate::diagnostic::{Place, Report};
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
 use crate::report::fold::Outline;
-use crate::report::line::{count, safe};
+use crate::report::line::{count, safe, verdict_words};
 
 /// What the summary needs of a run.
 #[derive(Debug, Clone)]
@@ -49,8 +49,7 @@ pub fn summary(facts: &Facts<'_>, outline: &Outline) -> String {
         }
     }
     for (stage, guard, verdict) in &outline.verdicts {
-        let words = serde_json::to_string(verdict).unwrap_or_default();
-        let _ = write!(text, "\nguardrail {guard} on {stage}: {words}");
+        let _ = write!(text, "\nguardrail {guard} on {stage}: {}", verdict_words(verdict));
     }
     if !outline.artifacts.is_empty() {
         text.push_str("\nartifacts:");
