@@ -112,7 +112,7 @@ async fn set_up(context: &Context, project: &Project, store: &Store, loaded: &Lo
 
 /// The last words: what was found when it was published, and how the run ended when it was not.
 async fn close(context: &Context, project: &Project, store: &Store, row: &RunRow) -> Result<()> {
-    let events = show::events(store, &row.id).await?;
+    let events = store.all_events(&row.id).await?;
     let published = events.iter().find_map(|event| match &event.what {
         What::Published { folder, artifacts } => Some((folder, artifacts)),
         _ => None,

@@ -144,7 +144,7 @@ async fn carry_out(
     watching.finish().await;
     let state = state?;
     if !json && let Some(row) = store.run(&id).await? {
-        let events = show::events(store, &id).await?;
+        let events = store.all_events(&id).await?;
         context.screen.talk("");
         context.screen.line(show::text(&row, &events));
     }

@@ -5,7 +5,6 @@ use serde_json::json;
 use crate::cli::{Context, Exit};
 use crate::diagnostic::Result;
 use crate::event::Event;
-use crate::event::id::RunId;
 use crate::report::fold::Outline;
 use crate::report::summary::{Facts, summary};
 use crate::store::{RunRow, Store};
@@ -25,7 +24,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let store = Store::open(&project.state()).await?;
     let row = store.resolve(&args.run).await?;
-    let events = events(&store, &row.id).await?;
+    let events = store.all_events(&row.id).await?;
     if args.json {
         context.screen.line(super::json(&json!({ "run": row, "events": events }))?);
     } else {
@@ -47,16 +46,4 @@ pub fn text(row: &RunRow, events: &[Event]) -> String {
         report: row.report.as_ref(),
     };
     summary(&facts, &Outline::of(events))
-}
-
-/// Every event of a run.
-pub async fn events(store: &Store, run: &RunId) -> Result<Vec<Event>> {
-    let mut events: Vec<Event> = Vec::new();
-    loop {
-        let page = store.events(run, events.last().map_or(0, |event| event.seq), 1_000).await?;
-        if page.is_empty() {
-            return Ok(events);
-        }
-        events.extend(page);
-    }
 }

@@ -1,6 +1,7 @@
 //! Names that are safe in paths, labels and logs: run ids and content hashes.
 
 use std::fmt;
+use std::io::{self, Read, Write};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -91,5 +92,32 @@ impl Hasher {
     /// The hash of all pieces.
     pub fn finish(self) -> Digest {
         Digest(hex::encode(self.0.finalize()))
+    }
+}
+
+impl Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Copies all of `from` to `to` and hashes it on the way: the hash is of what was written, not of what is read later.
+pub fn copy_hashed(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(Digest, u64)> {
+    let mut hasher = Hasher::default();
+    let mut size = 0;
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        let count = from.read(&mut buffer)?;
+        if count == 0 {
+            return Ok((hasher.finish(), size));
+        }
+        hasher.update(&buffer[..count]);
+        to.write_all(&buffer[..count])?;
+        size += count as u64;
     }
 }

@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::agent::Journal as _;
-use crate::agent::tools::gone;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::finding::Finding;
 use crate::expect;
 use crate::run::folder::RunFolder;
 use crate::run::journal::Journal;
-use crate::sandbox::{Caps, Collected, Sandbox, SandboxError};
+use crate::sandbox::{Caps, Collected, Sandbox};
 use crate::script::Loaded;
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::{Artifact, RunView};
@@ -37,11 +36,8 @@ pub async fn collect(
         loaded.workflow.outputs.iter().map(|output| output.path.clone()).collect();
     let into = folder.artifacts(attempt);
     RunFolder::make(&into)?;
-    let collected = sandbox.collect(&paths, &Caps::default(), &into).await.map_err(|error| match error {
-        SandboxError::Gone(reason) => gone(&reason),
-        SandboxError::Engine(diagnostic) => diagnostic,
-        other => Diagnostic::new("sandbox::collect", other.to_string()),
-    })?;
+    let collected = sandbox.collect(&paths, &Caps::default(), &into).await;
+    let collected = collected.map_err(|error| error.during("take the outputs out"))?;
     for artifact in &collected.artifacts {
         let path = artifact.path.to_string();
         journal

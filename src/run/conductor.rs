@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::budget::{Budget, Limit};
 use crate::agent::conversation::Conversation;
 use crate::agent::deadline::{Cut, Deadline};
-use crate::agent::tools::{Toolbox, gone};
+use crate::agent::tools::Toolbox;
 use crate::agent::{Agent, Ended, Journal as _};
 use crate::artifact::{self, Destination, Receipt};
 use crate::clock::Clock;
@@ -16,7 +16,7 @@ use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::finding::Finding;
-use crate::event::id::{Digest, RunId};
+use crate::event::id::Digest;
 use crate::event::state::RunState;
 use crate::event::usage::Usage;
 use crate::guard::{Outcome as Judged, Pipeline, Subject};
@@ -26,7 +26,7 @@ use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
 use crate::run::queue::Conduct;
 use crate::run::{checks, guarded, inputs, models, workspace};
-use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, SandboxError};
+use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox};
 use crate::script::{self, Loaded};
 use crate::store::{RunRow, Store};
 use crate::workflow::agent::Prompt;
@@ -211,7 +211,7 @@ impl Conductor {
         journal.append(What::SandboxStarted { container: sandbox.id().to_owned(), isolation }).await?;
         let files = workspace::placements(&workflow.manifest, &work.view, &self.project.root)?;
         let placed = match deadline.race(sandbox.put(files)).await {
-            Ok(placed) => placed.map_err(fill_failed)?,
+            Ok(placed) => placed.map_err(|error| error.during("fill the workspace"))?,
             Err(cut) => return Ok(cut_short(cut, deadline)),
         };
         journal.append(What::WorkspaceFilled { files: placed.files, bytes: placed.bytes }).await?;
@@ -309,7 +309,7 @@ impl Conductor {
         if self.project.config.folders.outbox.is_relative() {
             RunFolder::make(&self.project.outbox())?;
         }
-        let receipt = Receipt::fold(&self.all_events(&run.id).await?)?;
+        let receipt = Receipt::fold(&self.store.all_events(&run.id).await?)?;
         let destination = Destination::of(self.project.outbox(), &run.workflow, &run.inputs, &run.id);
         let artifacts = artifacts.to_vec();
         let publishing =
@@ -343,17 +343,6 @@ impl Conductor {
         journal.append(what).await
     }
 
-    async fn all_events(&self, run: &RunId) -> Result<Vec<crate::event::Event>> {
-        let mut events = Vec::new();
-        loop {
-            let page = self.store.events(run, events.len() as u64, 1_000).await?;
-            if page.is_empty() {
-                return Ok(events);
-            }
-            events.extend(page);
-        }
-    }
-
     fn relative(&self, path: &std::path::Path) -> String {
         path.strip_prefix(&self.project.root).unwrap_or(path).display().to_string()
     }
@@ -374,13 +363,4 @@ async fn announce_image(image: &ReadyImage, journal: &Journal) -> Result<()> {
         substituted_base: image.substituted_base.clone(),
     };
     journal.append(what).await
-}
-
-fn fill_failed(error: SandboxError) -> Diagnostic {
-    match error {
-        SandboxError::Engine(diagnostic) => diagnostic,
-        SandboxError::Gone(reason) => gone(&reason),
-        other => Diagnostic::new("sandbox::fill", format!("the workspace cannot be filled: {other}"))
-            .help("`limits.disk` sets how much fits in /workspace"),
-    }
 }

@@ -1,11 +1,10 @@
 //! The run's own copies of its inputs: nobody changes them while it works.
 
 use std::fs::{self, File};
-use std::io::{Read, Write as _};
 use std::path::Path;
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::id::{Digest, Hasher};
+use crate::event::id::{Digest, Hasher, copy_hashed};
 use crate::event::input::{InputFile, RawPath, printable};
 use crate::run::folder::RunFolder;
 use crate::workflow::view::Snapshot;
@@ -29,20 +28,9 @@ pub fn copy(source: &Path, target: &Path) -> Result<(Digest, u64)> {
     }
     let mut from = File::open(source).map_err(|error| failed("open", error))?;
     let mut to = File::create(target).map_err(|error| failed("copy", error))?;
-    let mut hasher = Hasher::default();
-    let mut size = 0;
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        let count = from.read(&mut buffer).map_err(|error| failed("read", error))?;
-        if count == 0 {
-            break;
-        }
-        hasher.update(&buffer[..count]);
-        to.write_all(&buffer[..count]).map_err(|error| failed("copy", error))?;
-        size += count as u64;
-    }
+    let copied = copy_hashed(&mut from, &mut to).map_err(|error| failed("copy", error))?;
     to.sync_all().map_err(|error| failed("copy", error))?;
-    Ok((hasher.finish(), size))
+    Ok(copied)
 }
 
 /// Takes the file a person named as the run's only input.
@@ -56,10 +44,10 @@ pub fn snapshots(inputs: &[InputFile], source: Option<&Path>, folder: &RunFolder
     let mut snapshots = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
         let file = folder.input(index);
-        if let Some(source) = source {
-            copy(source, &file)?;
-        }
-        let (digest, size) = hash(&file, input)?;
+        let (digest, size) = match source {
+            Some(source) => copy(source, &file)?,
+            None => hash(&file, input)?,
+        };
         if digest != input.digest {
             let shown = input.path.display();
             return Err(Diagnostic::new(
@@ -80,16 +68,7 @@ fn hash(file: &Path, input: &InputFile) -> Result<(Digest, u64)> {
             .cause(error)
             .help("drop the file again")
     };
-    let mut from = File::open(file).map_err(failed)?;
     let mut hasher = Hasher::default();
-    let mut size = 0;
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        let count = from.read(&mut buffer).map_err(failed)?;
-        if count == 0 {
-            return Ok((hasher.finish(), size));
-        }
-        hasher.update(&buffer[..count]);
-        size += count as u64;
-    }
+    let size = std::io::copy(&mut File::open(file).map_err(failed)?, &mut hasher).map_err(failed)?;
+    Ok((hasher.finish(), size))
 }

@@ -202,6 +202,21 @@ pub enum SandboxError {
     Engine(#[from] Diagnostic),
 }
 
+impl SandboxError {
+    /// The error that ends a run, met while doing `what` ("fill the workspace").
+    pub fn during(self, what: &str) -> Diagnostic {
+        match self {
+            Self::Engine(diagnostic) => diagnostic,
+            Self::Gone(reason) => Diagnostic::new("sandbox::gone", format!("the sandbox is gone: {reason}")).help(
+                "was the container removed by hand, or out of memory? `limits.memory` sets how much it may use; run it \
+                 again, or drop the input again",
+            ),
+            other => Diagnostic::new("sandbox::refused", format!("cannot {what}: {other}"))
+                .help("`limits.disk` sets how much fits in /workspace; the paths are the workflow's"),
+        }
+    }
+}
+
 /// Told what takes long: what, how far, and for how long.
 pub trait Progress: Send + Sync {
     /// A step begins, e.g. `building images/python-data`.

@@ -55,6 +55,19 @@ impl Store {
             .collect()
     }
 
+    /// Every event of a run, in order.
+    pub async fn all_events(&self, run: &RunId) -> Result<Vec<Event>> {
+        const PAGE: u32 = 1_000;
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            let page = self.events(run, events.last().map_or(0, |event| event.seq), PAGE).await?;
+            if page.is_empty() {
+                return Ok(events);
+            }
+            events.extend(page);
+        }
+    }
+
     /// Events that this process appends from now on. A reader that lags too far is told so and reads the log.
     pub fn follow(&self) -> broadcast::Receiver<Event> {
         self.0.told.subscribe()

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::Result;
 use crate::event::{ToolCall, ToolOutcome};
 use crate::model::{Finish, ToolSpec};
 use crate::sandbox::{Sandbox, SandboxError};
@@ -128,13 +128,6 @@ fn told_or_failed(error: SandboxError) -> Result<Told> {
         SandboxError::NotFound(_) | SandboxError::Refused(..) => {
             Ok(Told::of(ToolOutcome::Failed, format!("Failed: {error}.")))
         }
-        SandboxError::Gone(reason) => Err(gone(&reason)),
-        SandboxError::Engine(diagnostic) => Err(diagnostic),
+        other => Err(other.during("carry out a tool call")),
     }
-}
-
-/// The sandbox vanished under the run.
-pub fn gone(reason: &str) -> Diagnostic {
-    Diagnostic::new("sandbox::gone", format!("the sandbox is gone: {reason}"))
-        .help("was the container removed by hand, or out of memory? `limits.memory` sets how much it may use; drop the input again to run it again")
 }

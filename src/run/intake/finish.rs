@@ -118,20 +118,12 @@ impl Putter {
     }
 
     async fn findings(&self, run: &RunRow) -> Result<Vec<Finding>> {
-        const PAGE: u32 = 500;
-        let (mut after, mut last) = (0, Vec::new());
-        loop {
-            let events = self.store.events(&run.id, after, PAGE).await?;
-            let Some(end) = events.last() else {
-                return Ok(last);
-            };
-            after = end.seq;
-            for event in events {
-                if let What::ChecksEnded { findings, .. } = event.what {
-                    last = findings;
-                }
-            }
-        }
+        let events = self.store.all_events(&run.id).await?;
+        let last = events.into_iter().rev().find_map(|event| match event.what {
+            What::ChecksEnded { findings, .. } => Some(findings),
+            _ => None,
+        });
+        Ok(last.unwrap_or_default())
     }
 }
 

@@ -77,23 +77,10 @@ pub(super) fn put_back(from: &Path, home: &Path, mark: &str) -> io::Result<()> {
 pub(super) fn read_still(path: &Path) -> io::Result<Option<(Fingerprint, Digest)>> {
     let mut file = open(path)?;
     let before = fingerprint(&file.metadata()?);
-    let mut hasher = HashWriter(Hasher::default());
+    let mut hasher = Hasher::default();
     let read = io::copy(&mut file, &mut hasher)?;
     let after = fingerprint(&file.metadata()?);
-    Ok((before == after && read == after.size).then(|| (after, hasher.0.finish())))
-}
-
-struct HashWriter(Hasher);
-
-impl io::Write for HashWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    Ok((before == after && read == after.size).then(|| (after, hasher.finish())))
 }
 
 /// Whether that version of a file stands there.

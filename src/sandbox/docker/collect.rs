@@ -1,10 +1,10 @@
 //! Declared outputs out of the workspace, hashed while they are written.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::event::id::{Digest, Hasher};
+use crate::event::id::{Digest, copy_hashed};
 use crate::sandbox::docker::container::Container;
 use crate::sandbox::{Caps, Collected, SandboxError};
 use crate::workflow::path::WorkspacePath;
@@ -61,16 +61,5 @@ fn write(from: &mut dyn io::Read, target: &PathBuf) -> io::Result<(Digest, u64)>
         fs::create_dir_all(folder)?;
     }
     let mut to = OpenOptions::new().write(true).create_new(true).open(target)?;
-    let mut hasher = Hasher::default();
-    let mut size = 0;
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        let count = from.read(&mut buffer)?;
-        if count == 0 {
-            return Ok((hasher.finish(), size));
-        }
-        hasher.update(&buffer[..count]);
-        to.write_all(&buffer[..count])?;
-        size += count as u64;
-    }
+    copy_hashed(from, &mut to)
 }
