@@ -1,7 +1,7 @@
 //! The watch daemon: from a file in the inbox to its runs, and from their ends to a file put away.
 //!
-//! A [`desk`] claims what is complete, the queue has runs carried out, and [`finish`] puts files away. Each step is
-//! recorded before it is taken, so that [`recover`] can go on from wherever a process was killed.
+//! A `desk` claims what is complete, the queue has runs carried out, and `finish` puts files away. Each step is
+//! recorded before it is taken, so that `recover` can go on from wherever a process was killed.
 
 pub mod desk;
 pub(crate) mod finish;
