@@ -1,0 +1,69 @@
+//! Runs that a dead process left behind: they start over cleanly, are never published twice, and always end.
+
+use tidemill::artifact::{self, Destination};
+use tidemill::event::What;
+use tidemill::event::id::RunId;
+use tidemill::event::state::RunState;
+use tidemill::run::abandoned;
+use tidemill::run::folder::RunFolder;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::stage::Stage;
+
+const FIELDS: &str = r#"prompt = "Do it.", outputs = { ["output/a.txt"] = expect.text { min_words = 1 } },"#;
+const SCRIPT: &str =
+    r#"return test.script { test.shell "mkdir -p output && echo new > output/a.txt", test.say "done" }"#;
+
+#[tokio::test]
+async fn what_an_earlier_attempt_took_out_is_no_obstacle() {
+    let stage = Stage::set(FIELDS, SCRIPT).await;
+    let row = stage.queue(None).await;
+    stage.project.put(format!(".tidemill/runs/{}/artifacts/0/output/a.txt", row.id), "old");
+    let played = stage.conduct(&row, CancellationToken::new()).await;
+    assert_eq!(played.state(), RunState::Succeeded, "{:?}", played.row.report);
+    let folder = played.row.published.expect("a folder in the outbox");
+    let text = std::fs::read_to_string(stage.project.path(folder).join("a.txt")).expect("the artifact");
+    assert_eq!(text.trim(), "new");
+}
+
+#[tokio::test]
+async fn what_a_run_published_is_found_again_by_its_run() {
+    let stage = Stage::set(FIELDS, SCRIPT).await;
+    let played = stage.play(None).await;
+    let outbox = stage.project.path("outbox");
+    let destination = Destination::of(outbox, "story", &played.row.inputs, &played.row.id);
+    let there = artifact::published_before(&destination, &played.row.id).expect("what was published");
+    let said =
+        played.events.iter().find(|event| matches!(event.what, What::Published { .. })).expect("the event");
+    assert_eq!(there.event(stage.project.root()), said.what);
+    let other = RunId::parse("20260101-000000-zzzz").expect("an id");
+    assert_eq!(
+        artifact::published_before(&destination, &other),
+        None,
+        "another run's folder was taken for its own"
+    );
+}
+
+#[tokio::test]
+async fn a_run_started_by_hand_is_ended_when_its_process_is_gone_and_not_before() {
+    let stage = Stage::set(FIELDS, SCRIPT).await;
+    let project = &stage.conductor.project;
+    let row = stage.queue(None).await;
+    let hold = abandoned::hold(&RunFolder::new(&project.state(), &row.id)).expect("the lock");
+    assert_eq!(abandoned::bury(project, &stage.store).await.expect("a store"), 0, "its process lives");
+    drop(hold);
+    assert_eq!(abandoned::bury(project, &stage.store).await.expect("a store"), 1);
+    let row = stage.store.run(&row.id).await.expect("a store").expect("the run");
+    assert_eq!((row.state, row.report.expect("why").code.as_str()), (RunState::Failed, "run::interrupted"));
+}
+
+#[tokio::test]
+async fn a_guard_with_a_mistake_in_it_ends_the_run_with_its_line() {
+    let guard = r#"{ on = "tool_call", name = "broken", check = function(call) return call.nope.nope end }"#;
+    let stage = Stage::set(&format!("{FIELDS} guardrails = {{ {guard} }},"), SCRIPT).await;
+    let played = stage.play(None).await;
+    assert_eq!(played.state(), RunState::Failed);
+    let place = played.report().place.as_ref().expect("a place in the script");
+    assert_eq!(place.file, "workflows/story.lua");
+    assert!(place.text.as_ref().is_some_and(|text| text.contains("call.nope")), "{place:?}");
+}
