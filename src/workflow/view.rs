@@ -21,7 +21,7 @@ pub struct RunView {
     pub queued_at: Timestamp,
     /// 0, then one more for each repair.
     pub attempt: u32,
-    /// What it works on: for now none or one file, several with `tidemill run WORKFLOW A B`.
+    /// What it works on: none or one file.
     pub inputs: Vec<Snapshot>,
 }
 
