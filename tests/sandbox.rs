@@ -14,7 +14,7 @@ use tidemill::workflow::limits::Limits;
 use tidemill::workflow::manifest::Access;
 use tidemill::workflow::path::WorkspacePath;
 
-use crate::support::engine::{engine, engine_in, run_id, sandboxed, small_image, small_limits};
+use crate::support::engine::{engine, engine_in, run_id, sandboxed, small_image, small_limits, spec};
 
 fn path(text: &str) -> WorkspacePath {
     WorkspacePath::parse(text).unwrap()
@@ -485,7 +485,7 @@ async fn removing_takes_container_and_volume_and_can_be_repeated() {
     let docker = engine().await;
     let image = small_image().await;
     let run = run_id();
-    let sandbox = docker.start(&run, &image, &small_limits()).await.unwrap();
+    let sandbox = docker.start(&run, &image, &spec(small_limits())).await.unwrap();
     assert_eq!(of_run(run.as_str()).await, (1, 1));
     sandbox.remove().await.unwrap();
     sandbox.remove().await.unwrap();
@@ -509,9 +509,9 @@ async fn a_start_that_is_dropped_half_way_leaves_nothing() {
     let docker = engine().await;
     let image = small_image().await;
     let run = run_id();
-    let limits = small_limits();
+    let spec = spec(small_limits());
     {
-        let mut starting = Box::pin(docker.start(&run, &image, &limits));
+        let mut starting = Box::pin(docker.start(&run, &image, &spec));
         while of_run(run.as_str()).await.1 == 0 {
             tokio::select! {
                 biased;
@@ -531,7 +531,7 @@ async fn a_container_that_cannot_start_leaves_nothing() {
     let mut image = small_image().await;
     image.digest = format!("sha256:{}", "0".repeat(64));
     let run = run_id();
-    let failed = docker.start(&run, &image, &small_limits()).await.unwrap_err();
+    let failed = docker.start(&run, &image, &spec(small_limits())).await.unwrap_err();
     assert!(failed.code().starts_with("sandbox::"), "{failed:?}");
     assert_eq!(of_run(run.as_str()).await, (0, 0));
 }
@@ -542,7 +542,7 @@ async fn the_sweep_takes_what_the_dead_left_and_nothing_else() {
     let docker = engine().await;
     let image = small_image().await;
     let run = run_id();
-    let live = docker.start(&run, &image, &small_limits()).await.unwrap();
+    let live = docker.start(&run, &image, &spec(small_limits())).await.unwrap();
     let labels = raw().inspect_container(live.id(), None).await.unwrap().config.unwrap().labels.unwrap();
     let owner = labels["tidemill.owner"].clone();
     let (before, start) = owner.rsplit_once('/').unwrap();

@@ -26,7 +26,7 @@ use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
 use crate::run::queue::Conduct;
 use crate::run::{checks, guarded, inputs, models, workspace};
-use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox};
+use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::script::{self, Loaded};
 use crate::store::{RunRow, Store};
 use crate::workflow::agent::Prompt;
@@ -191,7 +191,8 @@ impl Conductor {
         }
         // Making the image ready is the machine's work, not the run's: the wall limit counts from here.
         let deadline = Deadline::new(self.clock.clone(), stop.clone(), workflow.limits.wall);
-        let sandbox = self.engine.start(&run.id, &image, &workflow.limits).await?;
+        let spec = Spec { limits: workflow.limits.clone(), ..Spec::default() };
+        let sandbox = self.engine.start(&run.id, &image, &spec).await?;
         let journal = work.journal;
         let outcome = self.in_sandbox(work, &sandbox, &deadline).await;
         if let Err(diagnostic) = sandbox.remove().await {

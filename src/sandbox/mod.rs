@@ -5,6 +5,7 @@
 
 pub mod docker;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::event::isolation::Isolation;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Access;
+use crate::workflow::network::Network;
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::Artifact;
 
@@ -29,11 +31,22 @@ pub trait Engine: Send + Sync + fmt::Debug {
     async fn prepare(&self, image: &Image, progress: &dyn Progress) -> Result<ReadyImage>;
 
     /// Starts a sandbox for one run and reads its isolation back. Fails when it is weaker than asked for.
-    async fn start(&self, run: &RunId, image: &ReadyImage, limits: &Limits) -> Result<Arc<dyn Sandbox>>;
+    async fn start(&self, run: &RunId, image: &ReadyImage, spec: &Spec) -> Result<Arc<dyn Sandbox>>;
 
     /// Removes what dead processes of ours left behind; says how many things that were. What belongs to a live
     /// process is not touched.
     async fn sweep(&self) -> Result<usize>;
+}
+
+/// What a sandbox is started with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// What it may use.
+    pub limits: Limits,
+    /// Environment variables of its commands, besides those every sandbox has.
+    pub environment: BTreeMap<String, String>,
+    /// What it may reach.
+    pub network: Network,
 }
 
 /// An image on the engine.

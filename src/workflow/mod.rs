@@ -6,6 +6,7 @@ pub mod guardrail;
 pub mod image;
 pub mod limits;
 pub mod manifest;
+pub mod network;
 pub mod path;
 pub mod trigger;
 pub mod units;

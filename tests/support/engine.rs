@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tidemill::config::{Build, Project};
 use tidemill::event::id::RunId;
 use tidemill::sandbox::docker::Docker;
-use tidemill::sandbox::{Engine as _, ReadyImage, Sandbox, Silent};
+use tidemill::sandbox::{Engine as _, ReadyImage, Sandbox, Silent, Spec};
 use tidemill::workflow::image::Image;
 use tidemill::workflow::limits::Limits;
 
@@ -52,6 +52,11 @@ pub fn small_limits() -> Limits {
     Limits { memory: 256 << 20, disk: 128 << 20, pids: 64, ..Limits::default() }
 }
 
+/// A sandbox with nothing but limits.
+pub fn spec(limits: Limits) -> Spec {
+    Spec { limits, ..Spec::default() }
+}
+
 /// A fresh id.
 pub fn run_id() -> RunId {
     RunId::new(Timestamp::now())
@@ -64,7 +69,7 @@ where
     Outcome: Future<Output = ()> + Send + 'static,
 {
     let docker = engine().await;
-    let sandbox = docker.start(&run_id(), &small_image().await, &limits).await.expect("a sandbox");
+    let sandbox = docker.start(&run_id(), &small_image().await, &spec(limits)).await.expect("a sandbox");
     let done = tokio::spawn(test(sandbox.clone())).await;
     sandbox.remove().await.expect("the sandbox is removed");
     if let Err(error) = done {

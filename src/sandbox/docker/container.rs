@@ -17,7 +17,7 @@ use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::{explain, words};
 use crate::sandbox::{
-    Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError,
+    Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec,
 };
 use crate::workflow::limits::Limits;
 use crate::workflow::path::WorkspacePath;
@@ -54,11 +54,11 @@ impl Docker {
         &self,
         run: &RunId,
         image: &ReadyImage,
-        limits: &Limits,
+        spec: &Spec,
     ) -> Result<Container> {
         let name = format!("tidemill-{run}-{:08x}", fastrand::u32(..));
-        self.make_workspace(&name, run, limits).await?;
-        let started = self.create_and_start(&name, run, image, limits).await;
+        self.make_workspace(&name, run, &spec.limits).await?;
+        let started = self.create_and_start(&name, run, image, spec).await;
         if started.is_err() {
             // The first error is the one to report; what is left is found by the sweep.
             let _ = self.remove_container(&name).await;
@@ -91,7 +91,7 @@ impl Docker {
         name: &str,
         run: &RunId,
         image: &ReadyImage,
-        limits: &Limits,
+        spec: &Spec,
     ) -> Result<Container> {
         let body = ContainerCreateBody {
             image: Some(image.digest.clone()),
@@ -99,11 +99,11 @@ impl Docker {
             entrypoint: Some(vec!["sleep".to_owned(), "infinity".to_owned()]),
             cmd: Some(Vec::new()),
             working_dir: Some(WORKSPACE.to_owned()),
-            env: Some(environment()),
+            env: Some(environment(spec)),
             labels: Some(self.labels(run)),
             hostname: Some("sandbox".to_owned()),
             network_disabled: Some(true),
-            host_config: Some(host_config(name, limits)),
+            host_config: Some(host_config(name, &spec.limits)),
             ..ContainerCreateBody::default()
         };
         let options = CreateContainerOptionsBuilder::default().name(name).build();
@@ -127,7 +127,7 @@ impl Docker {
             engine: self.clone(),
             id: created.id,
             volume: name.to_owned(),
-            pids: limits.pids,
+            pids: spec.limits.pids,
             isolation,
             filled: AtomicBool::new(false),
             removed: AtomicBool::new(false),
@@ -135,16 +135,18 @@ impl Docker {
     }
 }
 
-fn environment() -> Vec<String> {
-    [
+/// What every sandbox has, and what the workflow adds or says otherwise.
+fn environment(spec: &Spec) -> Vec<String> {
+    let ours = [
         // The root is read-only, and programs want a home to write into.
-        "HOME=/tmp",
-        "PYTHONDONTWRITEBYTECODE=1",
-        "PYTHONUNBUFFERED=1",
-        "LANG=C.UTF-8",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+        ("HOME", "/tmp"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONUNBUFFERED", "1"),
+        ("LANG", "C.UTF-8"),
+    ];
+    let ours = ours.into_iter().filter(|(name, _)| !spec.environment.contains_key(*name));
+    let theirs = spec.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    ours.chain(theirs).map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 fn host_config(volume: &str, limits: &Limits) -> HostConfig {

@@ -32,9 +32,8 @@ use crate::config::Build;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
 use crate::sandbox::docker::owner::Owner;
-use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox};
+use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
-use crate::workflow::limits::Limits;
 
 pub use facts::Facts;
 
@@ -103,11 +102,11 @@ impl Engine for Docker {
         self.ready_image(image, progress).await
     }
 
-    async fn start(&self, run: &RunId, image: &ReadyImage, limits: &Limits) -> Result<Arc<dyn Sandbox>> {
-        let (engine, run, image, limits) = (self.clone(), run.clone(), image.clone(), limits.clone());
+    async fn start(&self, run: &RunId, image: &ReadyImage, spec: &Spec) -> Result<Arc<dyn Sandbox>> {
+        let (engine, run, image, spec) = (self.clone(), run.clone(), image.clone(), spec.clone());
         let (sender, receiver) = oneshot::channel();
         // On a task of its own: when the caller goes away half-way, what was made is known, and is removed as it drops.
-        tokio::spawn(async move { sender.send(engine.start_container(&run, &image, &limits).await) });
+        tokio::spawn(async move { sender.send(engine.start_container(&run, &image, &spec).await) });
         match receiver.await {
             Ok(started) => Ok(Arc::new(started?)),
             Err(_) => Err(Diagnostic::new("sandbox::stopped", "the container's start was stopped")
