@@ -113,6 +113,7 @@ fn isolation() -> Isolation {
         mounts: Vec::new(),
         init: true,
         execution: Execution::Helper,
+        weaker: Vec::new(),
         runtime: "runc".to_owned(),
     }
 }

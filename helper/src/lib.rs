@@ -6,6 +6,7 @@
 pub mod fields;
 pub mod frame;
 pub mod init;
+pub mod launch;
 pub mod message;
 pub mod sync;
 pub mod sys;

@@ -1,4 +1,4 @@
-//! The helper: `helper init` is a container's first process.
+//! The helper: `helper init` is a sandbox's first process, `helper launch` starts one on this machine.
 
 use std::process::ExitCode;
 
@@ -9,6 +9,7 @@ fn main() -> ExitCode {
     let part = std::env::args().nth(1);
     let done = match part.as_deref() {
         Some("init") => tidemill_helper::init::run(),
+        Some("launch") => tidemill_helper::launch::run(),
         _ => return ExitCode::from(USAGE),
     };
     match done {

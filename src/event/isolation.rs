@@ -36,6 +36,9 @@ pub struct Isolation {
     /// How commands are carried out.
     #[serde(default)]
     pub execution: Execution,
+    /// What a container of a Docker engine would hold and this does not, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weaker: Vec<String>,
     /// The low-level runtime, e.g. `runc`.
     pub runtime: String,
 }

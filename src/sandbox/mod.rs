@@ -3,9 +3,12 @@
 //! [`Engine`] makes sandboxes, [`Sandbox`] is one of them. The loop stays on the host: nothing secret goes in, and
 //! what comes out is hostile until it has been checked.
 
+mod collect;
 pub mod docker;
 pub mod helper;
+pub mod local;
 mod output;
+mod owner;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,6 +54,20 @@ pub struct Spec {
     pub environment: BTreeMap<String, String>,
     /// What it may reach.
     pub network: Network,
+}
+
+/// Environment variables of a sandbox's commands: what every one has, and what the workflow adds or says otherwise.
+fn environment(spec: &Spec) -> Vec<(String, String)> {
+    let ours = [
+        // The root is read-only, and programs want a home to write into.
+        ("HOME", "/tmp"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONUNBUFFERED", "1"),
+        ("LANG", "C.UTF-8"),
+    ];
+    let ours = ours.into_iter().filter(|(name, _)| !spec.environment.contains_key(*name));
+    let theirs = spec.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    ours.chain(theirs).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// An image on the engine.
@@ -124,6 +141,25 @@ pub enum Body {
     Bytes(Bytes),
     /// A regular file on the host, streamed.
     File(PathBuf),
+}
+
+impl Body {
+    /// Its bytes, or why it cannot be placed.
+    fn size(&self) -> Result<u64, String> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes.len() as u64),
+            Self::File(path) => match std::fs::metadata(path) {
+                Ok(data) if data.is_file() => Ok(data.len()),
+                Ok(_) => Err(format!("cannot be placed: {} is not a regular file", path.display())),
+                Err(error) => Err(format!("cannot be placed: {}: {error}", path.display())),
+            },
+        }
+    }
+}
+
+fn no_room() -> Diagnostic {
+    Diagnostic::new("sandbox::workspace_full", "the files do not fit in the workspace")
+        .help("raise `limits.disk` (and `limits.memory`, which holds it) of the workflow")
 }
 
 /// What was placed.

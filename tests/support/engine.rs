@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tidemill::config::{Build, Project};
 use tidemill::event::id::RunId;
 use tidemill::sandbox::docker::Docker;
+use tidemill::sandbox::local::Bubblewrap;
 use tidemill::sandbox::{Engine as _, ReadyImage, Sandbox, Silent, Spec};
 use tidemill::workflow::image::Image;
 use tidemill::workflow::limits::Limits;
@@ -62,7 +63,7 @@ pub fn run_id() -> RunId {
     RunId::new(Timestamp::now())
 }
 
-/// Runs `test` with a sandbox that is removed whatever becomes of the test.
+/// Runs `test` with a container that is removed whatever becomes of the test.
 pub async fn sandboxed<Test, Outcome>(limits: Limits, test: Test)
 where
     Test: FnOnce(Arc<dyn Sandbox>) -> Outcome,
@@ -70,6 +71,32 @@ where
 {
     let docker = engine().await;
     let sandbox = docker.start(&run_id(), &small_image().await, &spec(limits)).await.expect("a sandbox");
+    with(sandbox, test).await;
+}
+
+/// Runs `test` on every kind of sandbox, one after the other: all keep the same promises.
+pub async fn everywhere<Test, Outcome>(limits: Limits, test: Test)
+where
+    Test: Fn(Arc<dyn Sandbox>) -> Outcome,
+    Outcome: Future<Output = ()> + Send + 'static,
+{
+    sandboxed(limits.clone(), &test).await;
+    println!("docker keeps this promise; now bubblewrap");
+    let state = tempfile::tempdir().expect("a folder");
+    let bubblewrap =
+        Bubblewrap::open(state.path()).await.expect("these tests need bubblewrap: `apt install bubblewrap`");
+    let image = bubblewrap.prepare(&Image::Reference(String::new()), &Silent).await.expect("no image");
+    let sandbox = bubblewrap.start(&run_id(), &image, &spec(limits)).await.expect("a sandbox");
+    with(sandbox, &test).await;
+    let left = std::fs::read_dir(state.path().join("local")).expect("its folder").count();
+    assert_eq!(left, 0, "a removed sandbox leaves nothing");
+}
+
+async fn with<Test, Outcome>(sandbox: Arc<dyn Sandbox>, test: Test)
+where
+    Test: FnOnce(Arc<dyn Sandbox>) -> Outcome,
+    Outcome: Future<Output = ()> + Send + 'static,
+{
     let done = tokio::spawn(test(sandbox.clone())).await;
     sandbox.remove().await.expect("the sandbox is removed");
     if let Err(error) = done {

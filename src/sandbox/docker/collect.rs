@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::event::id::{Digest, copy_hashed};
+use crate::sandbox::collect::collect;
 use crate::sandbox::docker::container::Container;
 use crate::sandbox::docker::first::Hands;
 use crate::sandbox::{Caps, Collected, SandboxError};
 use crate::workflow::path::WorkspacePath;
-use crate::workflow::units::show_size;
 use crate::workflow::view::Artifact;
 
 impl Container {
@@ -19,27 +19,7 @@ impl Container {
         caps: &Caps,
         into: &Path,
     ) -> Result<Collected, SandboxError> {
-        let mut collected = Collected::default();
-        let mut left = caps.total;
-        let mut sorted = paths.to_vec();
-        sorted.sort();
-        for path in sorted {
-            match self.take_one(&path, caps.file.min(left), into).await {
-                Ok(artifact) => {
-                    left = left.saturating_sub(artifact.size);
-                    collected.artifacts.push(artifact);
-                }
-                // A missing file is for the checks to find.
-                Err(SandboxError::NotFound(_)) => {}
-                Err(SandboxError::Refused(path, why)) if left < caps.file => {
-                    let total = show_size(caps.total);
-                    collected.refused.push((path, format!("{why} (all outputs together may have {total})")));
-                }
-                Err(SandboxError::Refused(path, why)) => collected.refused.push((path, why)),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(collected)
+        collect(paths, caps, async |path, limit| self.take_one(&path, limit, into).await).await
     }
 
     async fn take_one(

@@ -20,6 +20,7 @@ use crate::sandbox::docker::state::why_gone;
 use crate::sandbox::helper::{Key, Process};
 use crate::sandbox::{
     Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec, Stdio,
+    environment,
 };
 use crate::workflow::limits::Limits;
 use crate::workflow::path::WorkspacePath;
@@ -136,7 +137,7 @@ impl Docker {
             entrypoint: Some(first.argv()),
             cmd: Some(Vec::new()),
             working_dir: Some(WORKSPACE.to_owned()),
-            env: Some(first.environment(environment(spec))),
+            env: Some(first.environment(&environment(spec))),
             labels: Some(self.labels(run)),
             hostname: Some("sandbox".to_owned()),
             network_disabled: Some(true),
@@ -189,20 +190,6 @@ impl Docker {
             removed: AtomicBool::new(false),
         })
     }
-}
-
-/// What every sandbox has, and what the workflow adds or says otherwise.
-fn environment(spec: &Spec) -> Vec<String> {
-    let ours = [
-        // The root is read-only, and programs want a home to write into.
-        ("HOME", "/tmp"),
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-        ("PYTHONUNBUFFERED", "1"),
-        ("LANG", "C.UTF-8"),
-    ];
-    let ours = ours.into_iter().filter(|(name, _)| !spec.environment.contains_key(*name));
-    let theirs = spec.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    ours.chain(theirs).map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 fn host_config(volume: &str, limits: &Limits) -> HostConfig {

@@ -75,7 +75,9 @@ impl First {
         }
     }
 
-    pub(super) fn environment(&self, mut variables: Vec<String>) -> Vec<String> {
+    pub(super) fn environment(&self, variables: &[(String, String)]) -> Vec<String> {
+        let mut variables: Vec<String> =
+            variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if let Self::Helper { key, .. } = self {
             variables.push(format!("{KEY_VARIABLE}={}", key.to_hex()));
         }

@@ -58,6 +58,7 @@ fn read(inspected: &ContainerInspectResponse, version: &str) -> Isolation {
         mounts: mounts.chain(tmpfs).collect(),
         init: host.init == Some(true) || execution == Execution::Helper,
         execution,
+        weaker: Vec::new(),
         runtime: host.runtime.unwrap_or_default(),
     }
 }
@@ -113,6 +114,7 @@ mod tests {
             mounts: vec!["/var/run/docker.sock (bind, rw)".into()],
             init: false,
             execution: Execution::Exec,
+            weaker: Vec::new(),
             runtime: String::new(),
         };
         assert_eq!(weaknesses(&weak).len(), 11);

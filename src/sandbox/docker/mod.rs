@@ -14,7 +14,6 @@ mod first;
 mod helper;
 mod images;
 mod isolation;
-mod owner;
 mod place;
 mod read;
 mod state;
@@ -33,7 +32,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::Build;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
-use crate::sandbox::docker::owner::Owner;
+use crate::sandbox::owner::Owner;
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
 

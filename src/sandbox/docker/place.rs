@@ -10,7 +10,7 @@ use crate::sandbox::docker::archive::{Member, Whose, stream};
 use crate::sandbox::docker::container::{Container, WORKSPACE};
 use crate::sandbox::docker::errors::words;
 use crate::sandbox::docker::first::Hands;
-use crate::sandbox::{Body, Command, Placed, Placement, SandboxError};
+use crate::sandbox::{Command, Placed, Placement, SandboxError, no_room};
 use crate::workflow::manifest::Access;
 use crate::workflow::path::WorkspacePath;
 
@@ -26,7 +26,7 @@ impl Container {
         let mut placed = Placed::default();
         for file in &files {
             placed.files += 1;
-            placed.bytes += size(&file.body).map_err(|why| SandboxError::Refused(file.path.clone(), why))?;
+            placed.bytes += file.body.size().map_err(|why| SandboxError::Refused(file.path.clone(), why))?;
         }
         if !self.filled.swap(true, Ordering::AcqRel) {
             self.upload(members(files)).await?;
@@ -75,17 +75,6 @@ impl Container {
     }
 }
 
-fn size(body: &Body) -> Result<u64, String> {
-    match body {
-        Body::Bytes(bytes) => Ok(bytes.len() as u64),
-        Body::File(path) => match std::fs::metadata(path) {
-            Ok(data) if data.is_file() => Ok(data.len()),
-            Ok(_) => Err(format!("cannot be placed: {} is not a regular file", path.display())),
-            Err(error) => Err(format!("cannot be placed: {}: {error}", path.display())),
-        },
-    }
-}
-
 /// The files with the folders above them. A folder of nothing but read-only files is itself read-only; one that the
 /// agent shares is sticky, so that it can add and not take away.
 fn members(files: Vec<Placement>) -> Vec<Member> {
@@ -118,9 +107,4 @@ fn members(files: Vec<Placement>) -> Vec<Member> {
 
 fn plain(path: &WorkspacePath) -> String {
     path.as_str().trim_end_matches('/').to_owned()
-}
-
-fn no_room() -> crate::diagnostic::Diagnostic {
-    crate::diagnostic::Diagnostic::new("sandbox::workspace_full", "the files do not fit in the workspace")
-        .help("raise `limits.disk` (and `limits.memory`, which holds it) of the workflow")
 }

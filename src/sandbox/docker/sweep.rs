@@ -10,8 +10,8 @@ use bollard::query_parameters::{
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::sandbox::docker::errors::{explain, is_missing};
-use crate::sandbox::docker::owner::{Life, Owner};
 use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL};
+use crate::sandbox::owner::{Life, Owner};
 
 /// How often a workspace in use is tried again: with [`PAUSE`], as long as an engine takes to remove a container.
 const PATIENCE: usize = 40;

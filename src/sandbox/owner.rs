@@ -11,7 +11,7 @@ use crate::event::id::Digest;
 
 /// A process: machine, boot, process id and its start time. A reused process id is not mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(in crate::sandbox) struct Owner {
     machine: String,
     boot: String,
     pid: u32,
@@ -20,7 +20,7 @@ pub(super) struct Owner {
 
 /// Whether an owner lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(in crate::sandbox) enum Life {
     /// It runs.
     Alive,
     /// It has ended.
@@ -31,7 +31,7 @@ pub(super) enum Life {
 
 impl Owner {
     /// This process.
-    pub(super) fn this_process() -> Result<Self> {
+    pub(in crate::sandbox) fn this_process() -> Result<Self> {
         let pid = std::process::id();
         let start = start_of(pid).ok_or_else(|| {
             Diagnostic::new("sandbox::no_proc", "cannot read this process's start time from /proc")
@@ -41,7 +41,7 @@ impl Owner {
     }
 
     /// Reads a label.
-    pub(super) fn parse(label: &str) -> Option<Self> {
+    pub(in crate::sandbox) fn parse(label: &str) -> Option<Self> {
         let mut parts = label.split('/');
         let (machine, boot) = (parts.next()?.to_owned(), parts.next()?.to_owned());
         let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -49,7 +49,7 @@ impl Owner {
     }
 
     /// Whether it lives, as far as this machine can tell.
-    pub(super) fn life(&self) -> Life {
+    pub(in crate::sandbox) fn life(&self) -> Life {
         if self.machine != machine() {
             Life::Unknown
         } else if self.boot != boot() {

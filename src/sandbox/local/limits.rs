@@ -1,0 +1,139 @@
+//! A control group for one sandbox, where this process may make one; limits per process otherwise.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use crate::workflow::limits::Limits;
+
+/// Where control groups are.
+const ROOT: &str = "/sys/fs/cgroup";
+/// Microseconds of a period of processor time.
+const PERIOD: u64 = 100_000;
+
+/// How long the kernel may take to end what was killed, in tries.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Holds the process `pid`, and all it will start, to the limits: together where this process may make control groups,
+/// each by itself in any case. `folder` is the sandbox's own, and names the groups.
+pub(super) fn hold(pid: u32, folder: &Path, limits: &Limits) -> io::Result<()> {
+    if let Some(groups) = groups(folder) {
+        let made = groups.iter().try_for_each(|group| group.make(limits).and_then(|()| group.enter(pid)));
+        if made.is_err() {
+            // Not this process's to make: the limits of each process have to do.
+            release(folder);
+        }
+    }
+    Ok(limit_each(pid, limits)?)
+}
+
+/// Removes a sandbox's groups. Whether none is left.
+pub(super) fn release(folder: &Path) -> bool {
+    let groups = groups(folder).into_iter().flatten();
+    let left = groups.filter(|group| {
+        // One that was never made is none.
+        let removed = fs::remove_dir(&group.path);
+        removed.is_err() && group.path.exists()
+    });
+    left.count() == 0
+}
+
+/// Removes a sandbox's groups as soon as its processes, which were killed, have ended.
+pub(super) async fn release_patiently(folder: &Path) {
+    for _ in 0..TRIES {
+        if release(folder) {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Settings by file name.
+struct Group {
+    path: PathBuf,
+    settings: fn(&Limits) -> Vec<(&'static str, String)>,
+}
+
+impl Group {
+    fn make(&self, limits: &Limits) -> io::Result<()> {
+        fs::create_dir(&self.path)?;
+        for (file, value) in (self.settings)(limits) {
+            match fs::write(self.path.join(file), value) {
+                // Swap accounting is not compiled into every kernel.
+                Err(error) if file.contains("sw") && error.kind() == io::ErrorKind::NotFound => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&self, pid: u32) -> io::Result<()> {
+        fs::write(self.path.join("cgroup.procs"), pid.to_string())
+    }
+}
+
+/// The groups of a sandbox: one with the unified hierarchy, three without.
+fn groups(folder: &Path) -> Option<Vec<Group>> {
+    let name = format!("tidemill-{}", folder.file_name()?.to_str()?);
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path_of = |controller: &str| {
+        own.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let controllers = parts.next()?;
+            let path = parts.next()?.trim_start_matches('/');
+            controllers.split(',').any(|one| one == controller).then(|| path.to_owned())
+        })
+    };
+    if Path::new(ROOT).join("cgroup.controllers").exists() {
+        let path = Path::new(ROOT).join(path_of("")?).join(name);
+        return Some(vec![Group { path, settings: unified }]);
+    }
+    let group = |controller: &str, settings| {
+        let path = Path::new(ROOT).join(controller).join(path_of(controller)?).join(&name);
+        Some(Group { path, settings })
+    };
+    Some(vec![group("memory", memory)?, group("pids", pids)?, group("cpu", processor)?])
+}
+
+fn unified(limits: &Limits) -> Vec<(&'static str, String)> {
+    vec![
+        ("memory.max", limits.memory.to_string()),
+        ("memory.swap.max", "0".to_owned()),
+        ("pids.max", limits.pids.to_string()),
+        ("cpu.max", format!("{} {PERIOD}", quota(limits))),
+    ]
+}
+
+fn memory(limits: &Limits) -> Vec<(&'static str, String)> {
+    let bytes = limits.memory.to_string();
+    vec![("memory.limit_in_bytes", bytes.clone()), ("memory.memsw.limit_in_bytes", bytes)]
+}
+
+fn pids(limits: &Limits) -> Vec<(&'static str, String)> {
+    vec![("pids.max", limits.pids.to_string())]
+}
+
+fn processor(limits: &Limits) -> Vec<(&'static str, String)> {
+    vec![("cpu.cfs_period_us", PERIOD.to_string()), ("cpu.cfs_quota_us", quota(limits).to_string())]
+}
+
+/// Microseconds of processor time in a period.
+fn quota(limits: &Limits) -> u64 {
+    (limits.nano_cpus / 1_000_000 * PERIOD / 1000).max(1000)
+}
+
+/// Limits of each process, inherited by what it starts: no core files, and no more memory than all may have. The count
+/// of processes is the user's in the sandbox's own namespace.
+fn limit_each(pid: u32, limits: &Limits) -> rustix::io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    for (resource, most) in
+        [(Resource::Core, 0), (Resource::Data, limits.memory), (Resource::Fsize, limits.disk)]
+    {
+        prlimit(pid, resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
+}
