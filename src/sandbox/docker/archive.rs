@@ -1,12 +1,13 @@
 //! A tar archive written as a stream, so that a large file is never held in memory.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Read, Write};
 
 use bytes::Bytes;
 use futures_util::Stream;
 use tokio::sync::mpsc;
 
+use crate::event::id::{Digest, Hasher};
 use crate::sandbox::Body;
 use crate::sandbox::docker::container::AGENT_ID;
 
@@ -21,6 +22,8 @@ pub(super) struct Member {
     pub(super) mode: u32,
     /// Whose it is.
     pub(super) of: Whose,
+    /// Hash of a file's content, where it is known.
+    pub(super) digest: Option<Digest>,
 }
 
 /// Whose a member is.
@@ -76,9 +79,16 @@ fn write(members: &[Member], pipe: Pipe) -> io::Result<()> {
                 let file = File::open(path).map_err(named)?;
                 let size = file.metadata().map_err(named)?.len();
                 header.set_size(size);
-                let mut exact = file.take(size);
+                let mut exact = Hashed {
+                    source: file.take(size),
+                    hasher: member.digest.as_ref().map(|_| Hasher::default()),
+                };
                 archive.append_data(&mut header, &member.path, &mut exact)?;
-                if exact.limit() > 0 {
+                let Hashed { source, hasher } = exact;
+                if hasher.map(Hasher::finish) != member.digest {
+                    return Err(io::Error::other(format!("{} changed while it was read", path.display())));
+                }
+                if source.limit() > 0 {
                     return Err(io::Error::other(format!(
                         "{} became shorter while it was read",
                         path.display()
@@ -88,6 +98,22 @@ fn write(members: &[Member], pipe: Pipe) -> io::Result<()> {
         }
     }
     archive.into_inner()?.flush()
+}
+
+/// Hashes what is read, when somebody knows what it must come to.
+struct Hashed<R> {
+    source: R,
+    hasher: Option<Hasher>,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&buffer[..count]);
+        }
+        Ok(count)
+    }
 }
 
 struct Pipe {

@@ -16,6 +16,7 @@ use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::{explain, words};
+use crate::sandbox::sent::Sent;
 use crate::sandbox::{
     Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec,
 };
@@ -42,6 +43,8 @@ pub(super) struct Container {
     pub(super) volume: String,
     pub(super) pids: u64,
     isolation: Isolation,
+    /// What it was given and cannot have changed.
+    pub(super) sent: Sent,
     /// Whether the agent may have been in the workspace: the manifest was placed, or a command ran.
     pub(super) filled: AtomicBool,
     removed: AtomicBool,
@@ -129,6 +132,7 @@ impl Docker {
             volume: name.to_owned(),
             pids: spec.limits.pids,
             isolation,
+            sent: Sent::default(),
             filled: AtomicBool::new(false),
             removed: AtomicBool::new(false),
         })

@@ -11,6 +11,7 @@ use crate::sandbox::docker::container::{Container, WORKSPACE};
 use crate::sandbox::docker::errors::words;
 use crate::sandbox::{Body, Command, Placed, Placement, SandboxError};
 use crate::workflow::manifest::Access;
+use crate::workflow::mode::Mode;
 use crate::workflow::path::WorkspacePath;
 
 /// A move within the workspace takes no time; a full engine may.
@@ -20,12 +21,15 @@ impl Container {
     /// The first call fills the empty workspace. Later ones come from the agent, and are carried out with its rights:
     /// the engine writes as root and would overwrite what the agent may not, or follow a link it planted.
     pub(super) async fn place(&self, files: Vec<Placement>) -> Result<Placed, SandboxError> {
-        let mut placed = Placed::default();
+        let all = files.len();
+        let files = self.sent.changed(files);
+        let mut placed = Placed { unchanged: (all - files.len()) as u64, ..Placed::default() };
         for file in &files {
             placed.files += 1;
             placed.bytes += size(&file.body).map_err(|why| SandboxError::Refused(file.path.clone(), why))?;
         }
         if !self.filled.swap(true, Ordering::AcqRel) {
+            self.sent.note(&files);
             self.upload(members(files)).await?;
             return Ok(placed);
         }
@@ -52,8 +56,9 @@ impl Container {
         /// `mv -T` replaces a link instead of following it, and never moves into a folder.
         const MOVE_IN: &str = r#"mkdir -p -- "$(dirname -- "$2")" && mv -f -T -- "$1" "$2"; code=$?; rm -f -- "$1"; exit $code"#;
         let staged = format!(".staged-{:016x}", fastrand::u64(..));
-        let body = Some(file.body);
-        self.upload(vec![Member { path: staged.clone(), body, mode: 0o644, of: Whose::Agent }]).await?;
+        let mode = file.mode.map_or(0o644, Mode::bits);
+        let (body, digest) = (Some(file.body), file.digest);
+        self.upload(vec![Member { path: staged.clone(), body, mode, of: Whose::Agent, digest }]).await?;
         let argv = ["sh", "-c", MOVE_IN, "sh", &staged, file.path.as_str()].map(str::to_owned).to_vec();
         let moved = self.execute(&Command { argv, timeout: MOVE }).await?;
         if moved.exit == Some(0) {
@@ -93,15 +98,16 @@ fn members(files: Vec<Placement>) -> Vec<Member> {
             (true, true) => (0o1777, Whose::Root),
             (false, _) => (0o755, Whose::Agent),
         };
-        Member { path, body: None, mode, of }
+        Member { path, body: None, mode, of, digest: None }
     });
     let mut members: Vec<Member> = folders.collect();
     members.extend(files.into_iter().map(|file| {
+        let mode = file.mode.map_or(0o644, Mode::bits);
         let (mode, of) = match file.access {
-            Access::ReadOnly => (0o444, Whose::Root),
-            Access::ReadWrite => (0o644, Whose::Agent),
+            Access::ReadOnly => (mode & !0o222, Whose::Root),
+            Access::ReadWrite => (mode, Whose::Agent),
         };
-        Member { path: plain(&file.path), body: Some(file.body), mode, of }
+        Member { path: plain(&file.path), body: Some(file.body), mode, of, digest: file.digest }
     }));
     members
 }

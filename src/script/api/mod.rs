@@ -1,5 +1,6 @@
 //! The `tidemill.*` modules: one table of entries per module builds the Lua table, the editor's stubs and the docs.
 
+mod content;
 pub mod docs;
 pub(super) mod expect;
 pub(super) mod guard;
