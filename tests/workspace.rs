@@ -19,7 +19,7 @@ use tidemill::diagnostic::Diagnostic;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::RawPath;
 use tidemill::run::workspace::{Filling, Sources};
-use tidemill::sandbox::{Body, Placement, Silent};
+use tidemill::sandbox::{Body, Placement, Progress, Silent};
 use tidemill::script;
 use tidemill::store::Store;
 use tidemill::workflow::view::{RunView, Snapshot};
@@ -42,11 +42,16 @@ impl Yard {
 
     /// What a workflow with this manifest (the inside of the Lua table) is given.
     async fn fill(&self, manifest: &str) -> Result<Filling, Diagnostic> {
-        self.fill_later(manifest, || ()).await
+        self.fill_with(manifest, || (), &Silent).await
     }
 
-    /// The same, with something that happens after the script was loaded.
-    async fn fill_later(&self, manifest: &str, between: impl FnOnce()) -> Result<Filling, Diagnostic> {
+    /// The same, with something that happens after the script was loaded, and told what takes long.
+    async fn fill_with(
+        &self,
+        manifest: &str,
+        between: impl FnOnce(),
+        progress: &dyn Progress,
+    ) -> Result<Filling, Diagnostic> {
         let text = format!(
             r#"local mill = require "tidemill"
 return mill.workflow {{
@@ -59,7 +64,7 @@ return mill.workflow {{
         let project = self.project.open();
         let loaded = script::load(&project, "workflows/yard.lua").await?;
         between();
-        let sources = Sources { project: &project, store: &self.store, progress: &Silent };
+        let sources = Sources { project: &project, store: &self.store, progress };
         sources.fill(&loaded.workflow.manifest, &self.run()).await
     }
 

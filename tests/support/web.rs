@@ -6,15 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// What is sent for a path, byte for byte: head and body, then the connection is closed.
 type Pages = BTreeMap<String, Vec<u8>>;
+
+/// A page that never comes.
+const NEVER: &[u8] = b"";
 
 /// The server. Dropping it ends it.
 pub struct Web {
     address: SocketAddr,
     state: Arc<Mutex<(Pages, Vec<String>)>>,
+    told: Arc<Notify>,
     server: JoinHandle<()>,
 }
 
@@ -24,13 +29,16 @@ impl Web {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(Mutex::new((Pages::new(), Vec::new())));
-        let pages = state.clone();
+        let told = Arc::new(Notify::new());
+        let (pages, tell) = (state.clone(), told.clone());
         let server = tokio::spawn(async move {
+            // In the set, connections end with this task.
+            let mut connections = JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(answer(socket, pages.clone()));
+                connections.spawn(answer(socket, pages.clone(), tell.clone()));
             }
         });
-        Self { address, state, server }
+        Self { address, state, told, server }
     }
 
     /// A page with this content.
@@ -53,6 +61,16 @@ impl Web {
         format!("http://{}{path}", self.address)
     }
 
+    /// A page that never comes: the connection stays open and silent.
+    pub fn never(&self, path: &str) -> String {
+        self.raw(path, NEVER)
+    }
+
+    /// Waits until something is asked for.
+    pub async fn is_asked(&self) {
+        self.told.notified().await;
+    }
+
     /// The paths that were asked for, in order.
     pub fn asked(&self) -> Vec<String> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
@@ -65,7 +83,7 @@ impl Drop for Web {
     }
 }
 
-async fn answer(mut socket: TcpStream, state: Arc<Mutex<(Pages, Vec<String>)>>) {
+async fn answer(mut socket: TcpStream, state: Arc<Mutex<(Pages, Vec<String>)>>, told: Arc<Notify>) {
     let mut head = Vec::new();
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {
         let mut chunk = [0; 4096];
@@ -82,6 +100,10 @@ async fn answer(mut socket: TcpStream, state: Arc<Mutex<(Pages, Vec<String>)>>) 
         let missing = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec();
         state.0.get(&path).cloned().unwrap_or(missing)
     };
+    told.notify_one();
+    if bytes == NEVER {
+        std::future::pending::<()>().await;
+    }
     // Who does not want the rest has gone.
     let _ = socket.write_all(&bytes).await;
     let _ = socket.shutdown().await;

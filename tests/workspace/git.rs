@@ -182,3 +182,28 @@ async fn a_ref_that_is_not_there_or_says_two_things_is_explained() {
     }
     yard.fill(r#"["src/"] = mill.git("repos/shared", { ref = "refs/tags/both" })"#).await.unwrap();
 }
+
+/// Counts what takes long.
+#[derive(Debug, Default)]
+struct Steps(std::sync::Mutex<Vec<String>>);
+
+impl tidemill::sandbox::Progress for Steps {
+    fn begin(&self, step: &str) {
+        self.0.lock().unwrap().push(step.to_owned());
+    }
+    fn at(&self, _: &str) {}
+    fn end(&self, _: &str) {}
+}
+
+#[tokio::test]
+async fn a_branch_is_one_commit_in_all_entries_of_a_run() {
+    let yard = Yard::new().await;
+    repository(&yard.project, "shared", &[("a.md", "one"), ("b.md", "b")]);
+    let steps = Steps::default();
+    let manifest = r#"["a.md"] = mill.git("repos/shared", { ref = "main", path = "a.md" }),
+        ["rest/"] = mill.git("repos/shared", { ref = "main", ignore = { "a.md" } })"#;
+    let filling = yard.fill_with(manifest, || (), &steps).await.unwrap();
+    assert_eq!(paths(&filling), ["a.md", "rest/b.md"]);
+    assert_eq!(filling.origins[0].commit, filling.origins[1].commit);
+    assert_eq!(*steps.0.lock().unwrap(), ["fetching repos/shared"]);
+}

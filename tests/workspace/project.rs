@@ -7,6 +7,7 @@ use tidemill::event::id::Digest;
 use tidemill::workflow::manifest::Access;
 
 use super::{Yard, contents, file, paths};
+use crate::support::project::Project;
 
 #[tokio::test]
 async fn every_kind_is_placed_with_its_rights_and_recorded() {
@@ -106,18 +107,15 @@ async fn links_are_copies_of_what_is_inside_and_nothing_else() {
 #[tokio::test]
 async fn a_path_that_becomes_a_link_out_of_the_project_is_refused() {
     let yard = Yard::new().await;
-    yard.project.put("data/x.md", "x");
-    for manifest in [r#"["x.md"] = mill.file "data/x.md""#, r#"["data/"] = mill.dir "data""#] {
-        let refused = yard
-            .fill_later(manifest, || {
-                let _ = fs::rename(yard.project.path("data"), yard.project.path("gone"));
-                let _ = symlink("/etc", yard.project.path("data"));
-                let _ = fs::remove_file(yard.project.path("x.md"));
-            })
-            .await
-            .unwrap_err();
-        let expected = if manifest.contains("dir") { "manifest::link" } else { "run::manifest" };
-        assert_eq!(refused.code(), expected, "{}", refused.message());
+    yard.project.put("data/a", "x");
+    let outside = Project::new().file("a", "not ours");
+    for manifest in [r#"["x"] = mill.file "data/a""#, r#"["data/"] = mill.dir "data""#] {
+        let swap = || {
+            fs::rename(yard.project.path("data"), yard.project.path("gone")).unwrap();
+            symlink(outside.root(), yard.project.path("data")).unwrap();
+        };
+        let refused = yard.fill_with(manifest, swap, &tidemill::sandbox::Silent).await.unwrap_err();
+        assert_eq!(refused.code(), "manifest::link", "{}", refused.message());
         fs::remove_file(yard.project.path("data")).unwrap();
         fs::rename(yard.project.path("gone"), yard.project.path("data")).unwrap();
     }

@@ -8,9 +8,11 @@ use tidemill::sandbox::{Body, Placement};
 use tidemill::workflow::manifest::Access;
 use tidemill::workflow::mode::Mode;
 use tidemill::workflow::path::WorkspacePath;
+use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{sandboxed, small_limits};
 use crate::support::stage::Stage;
+use crate::support::web::Web;
 
 fn given(path: &str, text: &str, access: Access) -> Placement {
     let body = Body::Bytes(Bytes::copy_from_slice(text.as_bytes()));
@@ -76,6 +78,26 @@ async fn a_run_whose_content_cannot_be_had_starts_no_container() {
     assert_eq!(played.state(), RunState::Failed);
     assert_eq!(played.report().code, "manifest::no_run");
     assert_eq!(played.container(), None);
+}
+
+#[tokio::test]
+async fn a_run_that_is_stopped_while_it_fetches_ends_at_once() {
+    let web = Web::start().await;
+    let url = web.never("/x");
+    let fields = format!(
+        r#"manifest = {{ ["x"] = mill.url("{url}", {{ sha256 = "{}" }}) }}, prompt = "x","#,
+        Digest::of("x")
+    );
+    let stage = Stage::set(&fields, r#"return test.script { test.say "done" }"#).await;
+    let row = stage.queue(None).await;
+    let stop = CancellationToken::new();
+    let (played, ()) = tokio::join!(stage.conduct(&row, stop.clone()), async {
+        web.is_asked().await;
+        stop.cancel();
+    });
+    assert_eq!(played.state(), RunState::Cancelled);
+    assert_eq!(played.container(), None);
+    assert_eq!(stage.project.files(".tidemill/cache").len(), 0);
 }
 
 #[tokio::test]

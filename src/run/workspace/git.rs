@@ -4,6 +4,7 @@ mod mirror;
 mod program;
 mod tree;
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,11 +35,15 @@ struct Mirror<'a> {
     progress: &'a dyn Progress,
 }
 
+/// Address and reference = commit: a branch that moves while a run starts is one commit in all of its entries.
+pub(super) type Commits = BTreeMap<(String, String), String>;
+
 /// The files of a checkout.
 pub(super) async fn fetch(
     checkout: &Checkout,
     root: &Path,
     cache: &Cache,
+    commits: &mut Commits,
     progress: &dyn Progress,
 ) -> Result<Found> {
     let (shown, address, protocols) = match &checkout.repository {
@@ -52,7 +57,12 @@ pub(super) async fn fetch(
     let folder = cache.repository(&address)?;
     let _lock = lock(&folder.join("lock")).await?;
     let mirror = Mirror { checkout, shown, address, folder, protocols, progress };
-    let commit = mirror.commit().await?;
+    let key = (mirror.address.clone(), checkout.reference.clone());
+    let commit = match commits.get(&key) {
+        Some(commit) => commit.clone(),
+        None => mirror.commit().await?,
+    };
+    commits.insert(key, commit.clone());
     let tree = mirror.tree(&commit).await?;
     Ok(Found {
         from: Some(shown.clone()),

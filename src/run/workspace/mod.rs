@@ -14,6 +14,7 @@ use crate::event::origin::Origin;
 use crate::run::workspace::assemble::assemble;
 use crate::run::workspace::cache::Cache;
 use crate::run::workspace::found::Found;
+use crate::run::workspace::git::Commits;
 use crate::sandbox::{Placement, Progress};
 use crate::store::Store;
 use crate::workflow::manifest::{Content, Entry};
@@ -42,9 +43,9 @@ pub struct Sources<'a> {
 impl Sources<'_> {
     /// Every file of the manifest: fetched where it is elsewhere, folders opened, everything hashed.
     pub async fn fill(&self, manifest: &[Entry], run: &RunView) -> Result<Filling> {
-        let mut found = Vec::new();
+        let (mut found, mut commits) = (Vec::new(), Commits::new());
         for entry in manifest {
-            found.push((entry.clone(), self.find(entry, run).await?));
+            found.push((entry.clone(), self.find(entry, run, &mut commits).await?));
         }
         let assembling = tokio::task::spawn_blocking(move || assemble(found));
         assembling.await.map_err(|error| {
@@ -52,7 +53,7 @@ impl Sources<'_> {
         })?
     }
 
-    async fn find(&self, entry: &Entry, run: &RunView) -> Result<Found> {
+    async fn find(&self, entry: &Entry, run: &RunView, commits: &mut Commits) -> Result<Found> {
         let cache = Cache::new(&self.project.state());
         match &entry.content {
             Content::Input => Found::input(entry, run),
@@ -61,7 +62,9 @@ impl Sources<'_> {
             Content::Text(text) => Ok(Found::bytes(text.as_bytes())),
             Content::Bytes(bytes) => Ok(Found::bytes(bytes)),
             Content::Url(download) => url::fetch(download, &cache, self.progress).await,
-            Content::Git(checkout) => git::fetch(checkout, &self.project.root, &cache, self.progress).await,
+            Content::Git(checkout) => {
+                git::fetch(checkout, &self.project.root, &cache, commits, self.progress).await
+            }
             Content::Artifacts(handover) => {
                 artifacts::find(handover, entry, self.project, self.store, &cache).await
             }

@@ -26,6 +26,7 @@ return mill.workflow {
     ["q/"] = mill.git("https://example.org/r.git", { ref = "main~1" }),
     ["r/"] = mill.git("https://example.org/r.git", {}),
     ["s/"] = mill.git("https://example.org/r.git", { ref = "main", path = "../up" }),
+    ["w/"] = mill.git("https://example.org/r.git", { ref = "main", path = "sub/.git/config" }),
     ["t/"] = mill.git("https://example.org/r.git", { ref = "main", path = "sub", history = true }),
     ["u"] = mill.git("https://example.org/r.git", { ref = "main" }),
     ["v/"] = mill.git("file://host/r.git", { ref = "main" }),

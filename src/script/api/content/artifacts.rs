@@ -45,7 +45,11 @@ pub(in crate::script::api) fn artifacts(lua: &Lua, arguments: MultiValue) -> mlu
     let site = host.call_site(lua, "artifacts", &arguments);
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);
-    let name = workflow::name(&host, &site.argument(0), "mill.artifacts", &value);
+    let place = site.argument(0);
+    let name = workflow::name(&host, &place, "mill.artifacts", &value);
+    if let Some(name) = &name {
+        host.name(name, place);
+    }
     let mut handover =
         Handover { workflow: name.unwrap_or_default(), path: None, which: Which::Latest, optional: false };
     let mut granted = Rights::default();
