@@ -152,9 +152,11 @@ fn reference(host: &Host, place: &Place, path: &str, value: &Value) -> Option<St
 /// A path inside a repository.
 fn inner_path(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
     let text = value::text(host, place, path, value)?;
-    let inside = files::normal(&text).and_then(|path| match path.split('/').any(|part| part == ".git") {
-        true => Err("is of git itself; `history = true` brings it along".to_owned()),
-        false => Ok(path),
+    let inside = files::normal(&text).and_then(|path| {
+        if path.split('/').any(|part| part == ".git") {
+            return Err("is of git itself; `history = true` brings it along".to_owned());
+        }
+        Ok(path)
     });
     inside.map_or_else(
         |why| {
