@@ -24,6 +24,7 @@ use tidemill::script;
 use tidemill::store::Store;
 use tidemill::workflow::view::{RunView, Snapshot};
 
+use crate::support::clock::HastyClock;
 use crate::support::project::Project;
 
 /// A project, and the state of its runs.
@@ -64,7 +65,8 @@ return mill.workflow {{
         let project = self.project.open();
         let loaded = script::load(&project, "workflows/yard.lua").await?;
         between();
-        let sources = Sources { project: &project, store: &self.store, progress };
+        let clock = HastyClock::default();
+        let sources = Sources { project: &project, store: &self.store, clock: &clock, progress };
         sources.fill(&loaded.workflow.manifest, &self.run()).await
     }
 

@@ -190,8 +190,12 @@ impl Conductor {
         if stop.is_cancelled() {
             return Ok(Outcome::Stopped);
         }
-        let sources =
-            Sources { project: &self.project, store: &self.store, progress: self.progress.as_ref() };
+        let sources = Sources {
+            project: &self.project,
+            store: &self.store,
+            clock: self.clock.as_ref(),
+            progress: self.progress.as_ref(),
+        };
         let filling = tokio::select! {
             () = stop.cancelled() => return Ok(Outcome::Stopped),
             filling = sources.fill(&workflow.manifest, &work.view) => filling?,

@@ -81,6 +81,11 @@ async fn what_is_too_large_or_breaks_off_is_refused() {
         let refused = yard.fill(&entry(&url, "half")).await.unwrap_err();
         assert!(refused.message().contains(why), "{}", refused.message());
     }
-    drop(web);
     assert_eq!(cached(&yard), 0);
+    // What may pass is tried again, what will not is not.
+    let times = |path: &str| web.asked().iter().filter(|asked| *asked == path).count();
+    assert_eq!((times("/short"), times("/not-there"), times("/open")), (3, 1, 1));
+    let busy = web.raw("/busy", b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    assert!(yard.fill(&entry(&busy, "x")).await.unwrap_err().message().contains("503"));
+    assert_eq!(times("/busy"), 3);
 }

@@ -8,6 +8,7 @@ mod found;
 mod git;
 mod url;
 
+use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::origin::Origin;
@@ -36,6 +37,8 @@ pub struct Sources<'a> {
     pub project: &'a Project,
     /// Where runs and what they published are recorded.
     pub store: &'a Store,
+    /// How long is waited before a server is asked again.
+    pub clock: &'a dyn Clock,
     /// Who is told what takes long.
     pub progress: &'a dyn Progress,
 }
@@ -61,7 +64,7 @@ impl Sources<'_> {
             Content::Dir(folder) => Found::folder(entry, folder, &self.project.root),
             Content::Text(text) => Ok(Found::bytes(text.as_bytes())),
             Content::Bytes(bytes) => Ok(Found::bytes(bytes)),
-            Content::Url(download) => url::fetch(download, &cache, self.progress).await,
+            Content::Url(download) => url::fetch(download, &cache, self.clock, self.progress).await,
             Content::Git(checkout) => {
                 git::fetch(checkout, &self.project.root, &cache, commits, self.progress).await
             }

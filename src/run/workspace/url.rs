@@ -8,6 +8,7 @@ use reqwest::{Client, Response, Url};
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt as _;
 
+use crate::clock::Clock;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, Hasher};
 use crate::run::workspace::cache::{Cache, unwritable};
@@ -20,11 +21,18 @@ use crate::workflow::units::show_size;
 const CONNECT: Duration = Duration::from_secs(20);
 /// A server that sends nothing for so long has died.
 const STALL: Duration = Duration::from_secs(60);
+/// Waits before it is tried again.
+const WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// Mirrors redirect once or twice; more is a loop.
 const REDIRECTS: usize = 5;
 
 /// The file of a download: from the cache, or else from the network into the cache.
-pub(super) async fn fetch(download: &Download, cache: &Cache, progress: &dyn Progress) -> Result<Found> {
+pub(super) async fn fetch(
+    download: &Download,
+    cache: &Cache,
+    clock: &dyn Clock,
+    progress: &dyn Progress,
+) -> Result<Found> {
     let (kept, digest) = (cache.clone(), download.sha256.clone());
     let known = tokio::task::spawn_blocking(move || kept.file(&digest));
     let address = shown(&download.url);
@@ -32,7 +40,7 @@ pub(super) async fn fetch(download: &Download, cache: &Cache, progress: &dyn Pro
         file
     } else {
         progress.begin(&format!("fetching {address}"));
-        let (file, size) = get(download, &address, cache).await?;
+        let (file, size) = get(download, &address, cache, clock).await?;
         progress.end(&show_size(size));
         cache.keep(file, &download.sha256)?
     };
@@ -46,10 +54,45 @@ pub(super) async fn fetch(download: &Download, cache: &Cache, progress: &dyn Pro
     Ok(Found { from: Some(address), content: Parts::One(part), ..Found::default() })
 }
 
-async fn get(download: &Download, address: &str, cache: &Cache) -> Result<(NamedTempFile, u64)> {
+/// Why a file was not had, and whether it may be in a moment.
+enum Fault {
+    /// The network or the server had a bad moment.
+    Passing(Diagnostic),
+    /// Trying again changes nothing.
+    Lasting(Diagnostic),
+}
+
+/// What goes wrong on this machine lasts.
+impl From<Diagnostic> for Fault {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::Lasting(diagnostic)
+    }
+}
+
+async fn get(
+    download: &Download,
+    address: &str,
+    cache: &Cache,
+    clock: &dyn Clock,
+) -> Result<(NamedTempFile, u64)> {
+    let mut waits = WAITS.into_iter();
+    loop {
+        match (attempt(download, address, cache).await, waits.next()) {
+            (Ok(got), _) => return Ok(got),
+            (Err(Fault::Passing(_)), Some(wait)) => clock.sleep(wait).await,
+            (Err(Fault::Passing(diagnostic) | Fault::Lasting(diagnostic)), _) => return Err(diagnostic),
+        }
+    }
+}
+
+async fn attempt(
+    download: &Download,
+    address: &str,
+    cache: &Cache,
+) -> std::result::Result<(NamedTempFile, u64), Fault> {
     let response = ask(&download.url, address).await?;
     if response.content_length().is_some_and(|size| size > download.max) {
-        return Err(too_large(download, address));
+        return Err(too_large(download, address).into());
     }
     let file = cache.new_file()?;
     let (digest, size) = receive(response, &file, download, address).await?;
@@ -57,17 +100,23 @@ async fn get(download: &Download, address: &str, cache: &Cache) -> Result<(Named
         return Ok((file, size));
     }
     let message = format!("{address} is not what the manifest says: its sha256 is {digest}");
-    Err(Diagnostic::new("manifest::wrong_hash", message).help(format!(
+    let help = format!(
         "the manifest says {}; look at what changed, and if it is right write the new hash. Nothing was kept",
         download.sha256
-    )))
+    );
+    Err(Diagnostic::new("manifest::wrong_hash", message).help(help).into())
 }
 
-async fn ask(url: &str, address: &str) -> Result<Response> {
+async fn ask(url: &str, address: &str) -> std::result::Result<Response, Fault> {
     let failed = |error: reqwest::Error| {
-        let why = reason(&error);
-        Diagnostic::new("manifest::unreachable", format!("cannot fetch {address}: {why}"))
-            .help("does `curl -I` reach it from this machine? Once it was fetched, it comes from the cache")
+        let message = format!("cannot fetch {address}: {}", reason(&error));
+        let diagnostic = Diagnostic::new("manifest::unreachable", message)
+            .help("does `curl -I` reach it from this machine? Once it was fetched, it comes from the cache");
+        if error.is_redirect() || error.is_builder() {
+            Fault::Lasting(diagnostic)
+        } else {
+            Fault::Passing(diagnostic)
+        }
     };
     let url = Url::parse(url).map_err(|error| {
         Diagnostic::new("manifest::unreachable", format!("{address} is no address")).cause(error)
@@ -87,8 +136,11 @@ async fn ask(url: &str, address: &str) -> Result<Response> {
     if status.is_success() {
         return Ok(response);
     }
-    Err(Diagnostic::new("manifest::unreachable", format!("cannot fetch {address}: the server says {status}"))
-        .help("check the address; a file that needs a login cannot be named in a manifest"))
+    let message = format!("cannot fetch {address}: the server says {status}");
+    let diagnostic = Diagnostic::new("manifest::unreachable", message)
+        .help("check the address; a file that needs a login cannot be named in a manifest");
+    let passes = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
+    Err(if passes { Fault::Passing(diagnostic) } else { Fault::Lasting(diagnostic) })
 }
 
 fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
@@ -108,21 +160,22 @@ async fn receive(
     file: &NamedTempFile,
     download: &Download,
     address: &str,
-) -> Result<(Digest, u64)> {
+) -> std::result::Result<(Digest, u64), Fault> {
     let failed = |error| unwritable(file.path(), error);
     let mut target = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
     let (mut hasher, mut size) = (Hasher::default(), 0_u64);
     loop {
         let chunk = response.chunk().await.map_err(|error| {
             let message = format!("{address} broke off after {}: {}", show_size(size), reason(&error));
-            Diagnostic::new("manifest::unreachable", message).help("run it again; nothing was kept")
+            let help = "run it again; nothing was kept";
+            Fault::Passing(Diagnostic::new("manifest::unreachable", message).help(help))
         })?;
         let Some(chunk) = chunk else {
             break;
         };
         size += chunk.len() as u64;
         if size > download.max {
-            return Err(too_large(download, address));
+            return Err(too_large(download, address).into());
         }
         hasher.update(&chunk);
         target.write_all(&chunk).await.map_err(failed)?;
