@@ -64,6 +64,14 @@ async fn a_branch_moves_and_a_commit_needs_no_network() {
     let tag = yard.fill(r#"["src/"] = mill.git("repos/shared", { ref = "v1" })"#).await.unwrap();
     assert_eq!(contents(&tag)["src/a.md"], "one");
 
+    // What a dead process was checking out is removed by the next one.
+    let cached = yard.project.files(".tidemill/cache/git").remove(0);
+    let trees = Path::new(".tidemill/cache/git").join(cached.iter().next().unwrap()).join("trees");
+    yard.project.put(trees.join(".new-dead/files/a.md"), "half");
+    let third = commit(&yard.project, "repos/shared", &[("a.md", "three")]);
+    assert_eq!(yard.fill(branch).await.unwrap().origins[0].commit.as_deref(), Some(third.as_str()));
+    assert!(!yard.project.path(trees.join(".new-dead")).exists());
+
     // The repository is gone, and a commit that was seen is still there.
     let url = format!("file://{}", yard.project.path("repos/shared").canonicalize().unwrap().display());
     std::fs::remove_dir_all(yard.project.path("repos/shared")).unwrap();

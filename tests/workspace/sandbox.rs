@@ -24,6 +24,7 @@ async fn the_agent_reads_its_input_runs_its_tools_and_sees_its_variables() {
     let fields = r#"
         manifest = {
           ["input/data.csv"] = mill.input(),
+          ["own/data.csv"] = mill.input { access = "rw" },
           ["notes/todo.md"] = mill.text("one\n", { access = "rw" }),
           ["tools/"] = mill.dir "tools",
           ["key"] = mill.bytes("\0\1\2", { access = "rw", mode = "0600" }),
@@ -38,6 +39,7 @@ async fn the_agent_reads_its_input_runs_its_tools_and_sees_its_variables() {
             sh -c "$try" 2>/dev/null && echo "could: $try"
           done
           echo two >> notes/todo.md && cat notes/todo.md
+          echo 1,2 >> own/data.csv && cat own/data.csv
           ./tools/run.sh
           stat -c "%n %a %u" key input/data.csv tools/run.sh
           echo "$MAX_ROWS|$GREETING|$LANG"
@@ -52,13 +54,12 @@ async fn the_agent_reads_its_input_runs_its_tools_and_sees_its_variables() {
     let played = stage.play(Some(("data.csv", b"a,b\n"))).await;
     assert_eq!(played.state(), RunState::Succeeded, "{:?}", played.row.report);
     let told = played.told()[0];
-    let expected =
-        "one\ntwo\nran\nkey 600 1000\ninput/data.csv 444 0\ntools/run.sh 555 0\n12|two words\nand a line|C\n";
+    let expected = "one\ntwo\na,b\n1,2\nran\nkey 600 1000\ninput/data.csv 444 0\ntools/run.sh 555 0\n12|two words\nand a line|C\n";
     assert!(told.contains(expected), "{told}");
     assert!(!told.contains("could:"), "{told}");
 
     let entries = played.events.iter().find_map(|event| match &event.what {
-        What::WorkspaceFilled { files: 4, entries, .. } => Some(entries),
+        What::WorkspaceFilled { files: 5, entries, .. } => Some(entries),
         _ => None,
     });
     let entries = entries.unwrap();

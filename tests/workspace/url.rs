@@ -89,3 +89,19 @@ async fn what_is_too_large_or_breaks_off_is_refused() {
     assert!(yard.fill(&entry(&busy, "x")).await.unwrap_err().message().contains("503"));
     assert_eq!(times("/busy"), 3);
 }
+
+#[tokio::test]
+async fn what_a_dead_process_was_fetching_is_forgotten_after_a_day() {
+    let (yard, web) = (Yard::new().await, Web::start().await);
+    let day = std::time::Duration::from_secs(25 * 60 * 60);
+    for (name, age) in [(".new-old", day), (".new-young", std::time::Duration::ZERO)] {
+        let path = format!(".tidemill/cache/files/{name}");
+        yard.project.put(&path, "half");
+        let file = std::fs::File::options().write(true).open(yard.project.path(path)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - age).unwrap();
+    }
+    let url = web.page("/x.csv", b"a,b\n");
+    yard.fill(&entry(&url, "a,b\n")).await.unwrap();
+    assert!(!yard.project.path(".tidemill/cache/files/.new-old").exists());
+    assert!(yard.project.path(".tidemill/cache/files/.new-young").exists());
+}

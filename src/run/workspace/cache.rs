@@ -3,11 +3,17 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, copy_hashed};
+
+/// What begins so is being made, or was when its process died.
+pub(super) const NEW: &str = ".new-";
+/// No fetch takes so long.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The cache of a project.
 #[derive(Debug, Clone)]
@@ -31,7 +37,11 @@ impl Cache {
     pub(super) fn new_file(&self) -> Result<NamedTempFile> {
         let folder = self.0.join("files");
         make(&folder)?;
-        NamedTempFile::with_prefix_in(".new-", &folder).map_err(|error| unwritable(&folder, error))
+        forget(&folder, |path| {
+            let age = path.metadata().and_then(|data| data.modified()).map(|at| at.elapsed());
+            age.is_ok_and(|age| age.is_ok_and(|age| age > ABANDONED))
+        });
+        NamedTempFile::with_prefix_in(NEW, &folder).map_err(|error| unwritable(&folder, error))
     }
 
     /// Keeps a file whose content has that hash, as the caller has found out.
@@ -61,6 +71,17 @@ impl Cache {
 
     fn place(&self, digest: &Digest) -> PathBuf {
         self.0.join("files").join(&digest.as_str()[..2]).join(digest.as_str())
+    }
+}
+
+/// Removes what was being made in `folder` and is `abandoned`.
+pub(super) fn forget(folder: &Path, abandoned: impl Fn(&Path) -> bool) {
+    // What cannot be listed or removed does no harm.
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_name().as_encoded_bytes().starts_with(NEW.as_bytes()) && abandoned(&path) {
+            let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        }
     }
 }
 

@@ -125,7 +125,12 @@ impl Found {
 impl Part {
     /// A regular file as it stands.
     pub(super) fn file(name: String, path: PathBuf) -> std::io::Result<Self> {
-        let program = is_program(&path.metadata()?);
+        let data = path.metadata()?;
+        if !data.is_file() {
+            // Reading a pipe would wait for whoever writes to it.
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
+        let program = is_program(&data);
         Ok(Self { name, body: Body::File(path), digest: None, program })
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::run::workspace::cache::unwritable;
+use crate::run::workspace::cache::{NEW, forget, unwritable};
 use crate::run::workspace::found::{Part, Parts, Rules, Tree, name_of};
 use crate::run::workspace::git::Mirror;
 use crate::run::workspace::git::program::{Failure, Git, Settings};
@@ -28,7 +28,9 @@ impl Mirror<'_> {
             return Ok(tree);
         }
         std::fs::create_dir_all(&trees).map_err(|error| unwritable(&trees, error))?;
-        let staging = tempfile::Builder::new().prefix(".new-").tempdir_in(&trees);
+        // Nobody else works on this repository now: these are a dead process's.
+        forget(&trees, |_| true);
+        let staging = tempfile::Builder::new().prefix(NEW).tempdir_in(&trees);
         let staging = staging.map_err(|error| unwritable(&trees, error))?;
         let files = staging.path().join("files");
         if history || submodules {
