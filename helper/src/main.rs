@@ -2,6 +2,17 @@
 
 use std::process::ExitCode;
 
+/// The arguments were wrong: nobody but Tidemill starts this program.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    ExitCode::from(2)
+    let part = std::env::args().nth(1);
+    let done = match part.as_deref() {
+        Some("init") => tidemill_helper::init::run(),
+        _ => return ExitCode::from(USAGE),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::event::id::{Digest, copy_hashed};
 use crate::sandbox::docker::container::Container;
+use crate::sandbox::docker::first::Hands;
 use crate::sandbox::{Caps, Collected, SandboxError};
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::units::show_size;
@@ -47,6 +48,9 @@ impl Container {
         limit: u64,
         into: &Path,
     ) -> Result<Artifact, SandboxError> {
+        if let Hands::Helper(client) = &self.hands {
+            return client.take(path, limit, into).await;
+        }
         self.regular(path, limit).await?;
         let file = into.join(path.as_str());
         let target = file.clone();

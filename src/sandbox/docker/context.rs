@@ -132,7 +132,6 @@ impl Context {
             body: Some(Body::Bytes(Bytes::from(bytes))),
             mode: 0o644,
             of: Whose::Root,
-            digest: None,
         };
         let mut members = vec![file("Dockerfile", dockerfile.into_bytes())];
         members.extend(ca.map(|bytes| file(CA_FILE, bytes)));
@@ -141,7 +140,6 @@ impl Context {
             body: Some(Body::File(path)),
             mode,
             of: Whose::Root,
-            digest: None,
         }));
         members
     }

@@ -3,10 +3,11 @@
 use bollard::models::ContainerInspectResponse;
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::isolation::Isolation;
+use crate::event::isolation::{Execution, Isolation};
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::container::{AGENT, WORKSPACE};
 use crate::sandbox::docker::errors::explain;
+use crate::sandbox::docker::helper::{FILE, FOLDER};
 
 impl Docker {
     /// What the engine says of the running container. Fails when something is weaker than it must be.
@@ -39,6 +40,8 @@ fn read(inspected: &ContainerInspectResponse, version: &str) -> Isolation {
         format!("{} ({kind}, {access})", mount.destination.as_deref().unwrap_or("?"))
     });
     let tmpfs = host.tmpfs.iter().flatten().map(|(path, options)| format!("{path} (tmpfs, {options})"));
+    let by_helper = inspected.path.as_deref() == Some(&format!("{FOLDER}/{FILE}"));
+    let execution = if by_helper { Execution::Helper } else { Execution::Exec };
     Isolation {
         engine: format!("docker {version}"),
         image: inspected.image.clone().unwrap_or_default(),
@@ -53,7 +56,8 @@ fn read(inspected: &ContainerInspectResponse, version: &str) -> Isolation {
         nano_cpus: unsigned(host.nano_cpus),
         pids: unsigned(host.pids_limit),
         mounts: mounts.chain(tmpfs).collect(),
-        init: host.init == Some(true),
+        init: host.init == Some(true) || execution == Execution::Helper,
+        execution,
         runtime: host.runtime.unwrap_or_default(),
     }
 }
@@ -63,10 +67,11 @@ fn weaknesses(isolation: &Isolation) -> Vec<String> {
     let no_new = isolation.security_options.iter().any(|option| option.starts_with("no-new-privileges"));
     let unconfined = isolation.security_options.iter().any(|option| option.contains("unconfined"));
     let workspace = format!("{WORKSPACE} (volume");
+    let helper = format!("{FOLDER} (volume, ro)");
     let foreign_mount = isolation
         .mounts
         .iter()
-        .any(|mount| !mount.starts_with(&workspace) && !mount.starts_with("/tmp (tmpfs"));
+        .any(|mount| !mount.starts_with(&workspace) && !mount.starts_with("/tmp (tmpfs") && *mount != helper);
     [
         (isolation.network != "none", "it has a network"),
         (!isolation.read_only_root, "its root can be written"),
@@ -107,6 +112,7 @@ mod tests {
             pids: 0,
             mounts: vec!["/var/run/docker.sock (bind, rw)".into()],
             init: false,
+            execution: Execution::Exec,
             runtime: String::new(),
         };
         assert_eq!(weaknesses(&weak).len(), 11);

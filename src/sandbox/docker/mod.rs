@@ -10,12 +10,14 @@ mod context;
 mod errors;
 mod exec;
 mod facts;
+mod first;
+mod helper;
 mod images;
 mod isolation;
-mod output;
 mod owner;
 mod place;
 mod read;
+mod state;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, oneshot};
 use tokio_util::task::TaskTracker;
 
 use crate::config::Build;
@@ -44,32 +46,41 @@ pub const OWNER_LABEL: &str = "tidemill.owner";
 /// A hash of the project's folder.
 pub const PROJECT_LABEL: &str = "tidemill.project";
 
+/// The volume with the helper; its value is the helper's hash.
+pub const HELPER_LABEL: &str = "tidemill.helper";
+
 /// A Docker engine.
 #[derive(Clone)]
 pub struct Docker {
     client: bollard::Docker,
     /// The engine's version, e.g. `20.10.24`.
     version: String,
+    /// Its machine's architecture, in Rust's words.
+    architecture: String,
     root: PathBuf,
     build: Build,
     bases: BTreeMap<String, String>,
     owner: Owner,
     /// Removals of containers nobody waits for.
     removals: TaskTracker,
+    /// The volume with the helper, once it was looked at.
+    helper: Arc<Mutex<Option<String>>>,
 }
 
 impl Docker {
     /// Connects to the engine (`DOCKER_HOST`, the current context, the usual sockets) and agrees on an API version.
     pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String>) -> Result<Self> {
-        let (client, version) = connect::connect().await?;
+        let connect::Connected { client, version, architecture } = connect::connect().await?;
         Ok(Self {
             client,
             version,
+            architecture,
             root: root.to_owned(),
             build: build.clone(),
             bases: bases.clone(),
             owner: Owner::this_process()?,
             removals: TaskTracker::new(),
+            helper: Arc::default(),
         })
     }
 
