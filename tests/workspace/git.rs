@@ -215,3 +215,54 @@ async fn a_branch_is_one_commit_in_all_entries_of_a_run() {
     assert_eq!(filling.origins[0].commit, filling.origins[1].commit);
     assert_eq!(*steps.0.lock().unwrap(), ["fetching repos/shared"]);
 }
+
+#[tokio::test]
+async fn the_users_filters_hooks_and_variables_have_no_say_in_what_is_placed() {
+    let image = crate::support::engine::small_image().await;
+    let project = Project::new()
+        .config("[models.actor]\nprovider = \"scripted\"\nscript = \"models/actor.lua\"\n")
+        .file(
+            "models/actor.lua",
+            "return require('tidemill.test').script { require('tidemill.test').say 'done' }",
+        );
+    let text = format!(
+        r#"local mill = require "tidemill"
+return mill.workflow {{
+  name = "yard", image = mill.image "{}", agent = {{ model = "actor" }}, prompt = "x",
+  manifest = {{
+    ["src/"] = mill.git("repos/shared", {{ ref = "main" }}),
+    ["all/"] = mill.git("repos/shared", {{ ref = "main", history = true, access = "rw" }}),
+  }},
+}}
+"#,
+        image.digest
+    );
+    project.put("workflows/yard.lua", text);
+    repository(&project, "shared", &[("a.md", "one"), (".gitattributes", "*.md filter=evil\n")]);
+    let marker = project.path("ran");
+    let evil = format!("touch {}", marker.display());
+    for hook in ["post-checkout", "reference-transaction", "post-index-change"] {
+        project.put(format!("hooks/{hook}"), format!("#!/bin/sh\n{evil}\n"));
+        let rights = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(project.path(format!("hooks/{hook}")), rights).unwrap();
+    }
+    let config = format!(
+        "[core]\nhooksPath = {hooks}\nfsmonitor = {evil}\n[filter \"evil\"]\nsmudge = {evil}\nrequired = true\n",
+        hooks = project.path("hooks").display()
+    );
+    project.put("gitconfig", config);
+    let done = tokio::process::Command::new(env!("CARGO_BIN_EXE_tidemill"))
+        .args(["run", "yard"])
+        .current_dir(project.root())
+        .env("GIT_CONFIG_GLOBAL", project.path("gitconfig"))
+        .env("GIT_DIR", "/nonexistent")
+        .env("GIT_WORK_TREE", "/nonexistent")
+        .env("GIT_INDEX_FILE", "/nonexistent/index")
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    assert!(said.contains("src/ is git repos/shared main (commit "), "{said}");
+    assert!(!marker.exists(), "{said}");
+}
