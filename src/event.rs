@@ -7,6 +7,7 @@ pub mod finding;
 pub mod id;
 pub mod input;
 pub mod isolation;
+pub mod origin;
 pub mod payload;
 pub mod state;
 pub mod usage;
@@ -20,6 +21,7 @@ use crate::event::finding::Finding;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
 use crate::event::isolation::Isolation;
+use crate::event::origin::Origin;
 use crate::event::payload::Payload;
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
@@ -86,6 +88,9 @@ pub enum What {
         files: u64,
         /// Their bytes.
         bytes: u64,
+        /// Where each entry is from, the first [`What::ENTRIES`] of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        entries: Vec<Origin>,
     },
     /// The prompt, after its guardrails.
     PromptReady {
@@ -225,6 +230,11 @@ pub enum What {
         /// All it cost, when every price was known.
         cost: Option<Cost>,
     },
+}
+
+impl What {
+    /// Entries of a manifest that an event speaks of: a log must stay quick to read.
+    pub const ENTRIES: usize = 100;
 }
 
 /// One request by the model to use a tool.

@@ -86,6 +86,20 @@ async fn mistakes_across_files_are_found() {
 }
 
 #[tokio::test]
+async fn artifacts_of_a_workflow_that_is_not_there_are_a_warning() {
+    let script = |name: &str, of: &str| {
+        format!(
+            "local mill = require 'tidemill'\nreturn mill.workflow {{\n  name = '{name}',\n  image = mill.image 'alpine:3',\n  agent = {{ model = 'tide' }},\n  prompt = 'x',\n  manifest = {{ ['in/'] = mill.artifacts '{of}' }},\n}}\n"
+        )
+    };
+    let (_folder, project) =
+        project(&[("a.lua", &script("daily", "dialy")), ("b.lua", &script("weekly", "daily"))]);
+    let checked = script::check(&project, &[]).await;
+    snapshot("unknown_workflow", &shown(&checked));
+    assert_eq!((checked.mistakes(), checked.diagnostics.len()), (0, 1));
+}
+
+#[tokio::test]
 async fn a_file_outside_of_the_project_is_named_as_it_was_given() {
     let (_folder, project) = project(&[]);
     let other = tempfile::tempdir().unwrap();

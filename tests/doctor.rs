@@ -62,3 +62,19 @@ fn a_key_is_named_and_never_shown() {
     assert_eq!(level("model keyed"), Some("ok".into()), "{out}");
     assert_eq!(level("docker"), Some("fail".into()), "{out}");
 }
+
+#[test]
+fn git_is_looked_for_when_a_workflow_needs_it() {
+    let folder = project();
+    let (_, without) = doctor(folder.path(), &[]);
+    assert!(!without.contains("git:"), "{without}");
+    let script = folder.path().join("workflows/hello.lua");
+    let text = fs::read_to_string(&script).expect("the workflow");
+    let manifest =
+        "manifest = { [\"src/\"] = mill.git(\"https://example.org/r.git\", { ref = \"main\" }) },\n  agent";
+    assert!(!text.contains("mill.git"));
+    let text = text.lines().filter(|line| !line.contains("manifest")).collect::<Vec<_>>().join("\n");
+    fs::write(&script, text.replacen("agent", manifest, 1)).expect("writable");
+    let (_, with) = doctor(folder.path(), &[]);
+    assert!(with.contains("ok    git: 2."), "{with}");
+}

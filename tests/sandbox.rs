@@ -24,7 +24,7 @@ fn path(text: &str) -> WorkspacePath {
 }
 
 fn file(at: &str, text: &str, access: Access) -> Placement {
-    Placement { path: path(at), body: Body::Bytes(Bytes::copy_from_slice(text.as_bytes())), access }
+    Placement::new(path(at), Body::Bytes(Bytes::copy_from_slice(text.as_bytes())), access)
 }
 
 async fn argv(sandbox: &Arc<dyn Sandbox>, argv: &[&str], timeout: Duration) -> Executed {
@@ -207,10 +207,7 @@ async fn a_large_file_goes_in_as_a_stream() {
         let big = host.path().join("big");
         std::fs::File::create(&big).unwrap().set_len(100 << 20).unwrap();
         let body = Body::File(big);
-        sandbox
-            .put(vec![Placement { path: path("input/big"), body, access: Access::ReadOnly }])
-            .await
-            .unwrap();
+        sandbox.put(vec![Placement::new(path("input/big"), body, Access::ReadOnly)]).await.unwrap();
         assert_eq!(says(&sandbox, "stat -c %s input/big").await, "104857600\n");
     })
     .await;
@@ -223,8 +220,7 @@ async fn what_does_not_fit_is_refused_with_what_to_do() {
         let big = host.path().join("big");
         std::fs::File::create(&big).unwrap().set_len(200 << 20).unwrap();
         let body = Body::File(big);
-        let full =
-            sandbox.put(vec![Placement { path: path("input/big"), body, access: Access::ReadOnly }]).await;
+        let full = sandbox.put(vec![Placement::new(path("input/big"), body, Access::ReadOnly)]).await;
         match full {
             Err(SandboxError::Engine(diagnostic)) => assert_eq!(diagnostic.code(), "sandbox::workspace_full"),
             other => panic!("{other:?}"),

@@ -2,6 +2,7 @@
 
 mod engine;
 mod finding;
+mod git;
 mod machine;
 mod models;
 mod scripts;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::event::origin::{Kind, Origin};
 use crate::event::state::RunState;
 use crate::event::verdict::Verdict;
 use crate::event::{Event, ToolCall, ToolOutcome, What};
@@ -51,7 +52,15 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
             show_size(isolation.memory_bytes),
             isolation.pids
         ),
-        What::WorkspaceFilled { files, bytes } => format!("placed {files} files ({})", show_size(*bytes)),
+        What::WorkspaceFilled { files, bytes, entries } => {
+            let mut words = format!("placed {files} files ({})", show_size(*bytes));
+            // What lies in the project is no news while a run works.
+            let elsewhere = |entry: &&Origin| matches!(entry.kind, Kind::Url | Kind::Git | Kind::Artifacts);
+            for entry in entries.iter().filter(|entry| detail == Detail::Full || elsewhere(entry)) {
+                let _ = write!(words, "\n  {}", origin_words(entry));
+            }
+            words
+        }
         What::GuardrailChecked { stage, guard, verdict } => {
             format!("guardrail {guard} on {stage}: {}", verdict_words(verdict))
         }
@@ -168,4 +177,24 @@ fn quote(text: &str, detail: Detail) -> String {
         quoted.push(format!("  | ... {} more lines", all - shown));
     }
     quoted.join("\n")
+}
+
+/// `src/ is git https://example.org/r.git main (commit 0123456789ab), 12 files, 3.4 kB`
+fn origin_words(entry: &Origin) -> String {
+    let mut words = format!("{} is {}", entry.path, entry.kind);
+    for part in [&entry.from, &entry.reference].into_iter().flatten() {
+        let _ = write!(words, " {part}");
+    }
+    if let Some(commit) = &entry.commit {
+        let _ = write!(words, " (commit {})", commit.chars().take(12).collect::<String>());
+    }
+    if let Some(run) = &entry.run {
+        let _ = write!(words, " (run {run})");
+    }
+    let number = |number: u64, thing| count(usize::try_from(number).unwrap_or(usize::MAX), thing);
+    let _ = write!(words, ", {}, {}", number(entry.files, "file"), show_size(entry.bytes));
+    if entry.links_left_out > 0 {
+        let _ = write!(words, ", without {}", number(entry.links_left_out, "link"));
+    }
+    words
 }

@@ -25,7 +25,8 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
 use crate::run::queue::Conduct;
-use crate::run::{checks, guarded, inputs, models, workspace};
+use crate::run::workspace::{Filling, Sources};
+use crate::run::{checks, guarded, inputs, models};
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::script::{self, Loaded};
 use crate::store::{RunRow, Store};
@@ -189,12 +190,26 @@ impl Conductor {
         if stop.is_cancelled() {
             return Ok(Outcome::Stopped);
         }
-        // Making the image ready is the machine's work, not the run's: the wall limit counts from here.
+        let sources = Sources {
+            project: &self.project,
+            store: &self.store,
+            clock: self.clock.as_ref(),
+            progress: self.progress.as_ref(),
+        };
+        let filling = tokio::select! {
+            () = stop.cancelled() => return Ok(Outcome::Stopped),
+            filling = sources.fill(&workflow.manifest, &work.view) => filling?,
+        };
+        // Making image and files ready is the machine's work, not the run's: the wall limit counts from here.
         let deadline = Deadline::new(self.clock.clone(), stop.clone(), workflow.limits.wall);
-        let spec = Spec { limits: workflow.limits.clone(), ..Spec::default() };
+        let spec = Spec {
+            limits: workflow.limits.clone(),
+            environment: workflow.environment.clone(),
+            ..Spec::default()
+        };
         let sandbox = self.engine.start(&run.id, &image, &spec).await?;
         let journal = work.journal;
-        let outcome = self.in_sandbox(work, &sandbox, &deadline).await;
+        let outcome = self.in_sandbox(work, filling, &sandbox, &deadline).await;
         if let Err(diagnostic) = sandbox.remove().await {
             journal.append(What::Warned { report: diagnostic.report() }).await?;
         }
@@ -204,18 +219,19 @@ impl Conductor {
     async fn in_sandbox(
         &self,
         mut work: Work<'_>,
+        filling: Filling,
         sandbox: &Arc<dyn Sandbox>,
         deadline: &Deadline,
     ) -> Result<Outcome> {
         let (workflow, journal) = (&work.loaded.workflow, work.journal);
         let isolation = sandbox.isolation().clone();
         journal.append(What::SandboxStarted { container: sandbox.id().to_owned(), isolation }).await?;
-        let files = workspace::placements(&workflow.manifest, &work.view, &self.project.root)?;
-        let placed = match deadline.race(sandbox.put(files)).await {
+        let placed = match deadline.race(sandbox.put(filling.files)).await {
             Ok(placed) => placed.map_err(|error| error.during("fill the workspace"))?,
             Err(cut) => return Ok(cut_short(cut, deadline)),
         };
-        journal.append(What::WorkspaceFilled { files: placed.files, bytes: placed.bytes }).await?;
+        let entries = filling.origins.into_iter().take(What::ENTRIES).collect();
+        journal.append(What::WorkspaceFilled { files: placed.files, bytes: placed.bytes, entries }).await?;
         let tools = Toolbox::sandboxed(sandbox, workflow.limits.command);
         let agent = Agent {
             model: work.model.as_ref(),

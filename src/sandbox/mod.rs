@@ -9,6 +9,7 @@ pub mod helper;
 pub mod local;
 mod output;
 mod owner;
+mod sent;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,12 +22,13 @@ use bytes::Bytes;
 pub use tidemill_helper::message::Stdio;
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::id::RunId;
+use crate::event::id::{Digest, RunId};
 use crate::event::isolation::Isolation;
 use crate::sandbox::helper::Process;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Access;
+use crate::workflow::mode::Mode;
 use crate::workflow::network::Network;
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::Artifact;
@@ -93,7 +95,7 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
     fn isolation(&self) -> &Isolation;
 
     /// Places files in the workspace, as one streamed archive. Folders above them are made; a read-only file cannot
-    /// be changed, renamed or removed by commands.
+    /// be changed, renamed or removed by commands, and is not sent again while its content is the same.
     async fn put(&self, files: Vec<Placement>) -> Result<Placed, SandboxError>;
 
     /// Runs a command as the agent's user in `/workspace`. When it ends, by itself or by its timeout, no process
@@ -123,6 +125,9 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
     async fn remove(&self) -> Result<()>;
 }
 
+/// Permissions of a placed file where none are said.
+const USUAL_MODE: u32 = 0o644;
+
 /// A file to be placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
@@ -132,6 +137,17 @@ pub struct Placement {
     pub body: Body,
     /// What commands may do with it.
     pub access: Access,
+    /// Its permission bits, where they are not the usual ones. Write bits of a read-only file do nothing.
+    pub mode: Option<Mode>,
+    /// Hash of its content, where that is known: what is read from a file must then be just that.
+    pub digest: Option<Digest>,
+}
+
+impl Placement {
+    /// A file with the usual permissions, whose hash nobody knows.
+    pub fn new(path: WorkspacePath, body: Body, access: Access) -> Self {
+        Self { path, body, access, mode: None, digest: None }
+    }
 }
 
 /// Content of a file to be placed.
@@ -165,10 +181,12 @@ fn no_room() -> Diagnostic {
 /// What was placed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Placed {
-    /// Files.
+    /// Files that were sent.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Files that stood there already, unchanged, and were not sent again.
+    pub unchanged: u64,
 }
 
 /// A command for the sandbox.

@@ -46,6 +46,7 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
     let mut declared: BTreeMap<String, String> = BTreeMap::new();
     let mut required = BTreeSet::new();
     let mut others = Vec::new();
+    let mut named = Vec::new();
     let mut seen = BTreeSet::new();
     for (name, outside) in scripts {
         let files = match outside {
@@ -60,6 +61,7 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
             }
         };
         required.extend(ran.host.required());
+        named.extend(ran.host.take_named());
         let Ran { host, gave, mistakes, .. } = ran;
         let clean = mistakes.iter().all(Diagnostic::is_warning);
         // A module's mistake shows in every script that requires it.
@@ -88,6 +90,11 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
         let warning = Diagnostic::new("script::unused_file", message)
             .help("end it with `return mill.workflow { ... }`, require it, or take it out of the folder");
         checked.diagnostics.push(warning.warning());
+    }
+    // Among some of the files, or among those that do not even load, a name may be missing that is there.
+    if files.is_empty() && checked.mistakes() == 0 {
+        let unknown = named.iter().filter(|(name, _)| !declared.contains_key(name));
+        checked.diagnostics.extend(unknown.map(|(name, place)| nobody(name, place, &declared)));
     }
     checked.workflows.sort_by(|left, right| left.name.cmp(&right.name));
     checked
@@ -165,6 +172,13 @@ fn key(mistake: &Diagnostic) -> String {
     let report = mistake.report();
     let place = report.place.map(|place| (place.file, place.line, place.column));
     format!("{} {place:?} {}", report.code, report.message)
+}
+
+fn nobody(name: &str, place: &Place, declared: &BTreeMap<String, String>) -> Diagnostic {
+    let message = format!("no workflow of this project is named `{name}`");
+    let warning = place.mark_value(Diagnostic::new("script::unknown_workflow", message), "here").warning();
+    let known: Vec<&str> = declared.keys().map(String::as_str).collect();
+    warning.help(super::api::advice(nearest(name, known.iter().copied()), &known))
 }
 
 fn twice(name: &str, place: Option<&Place>, other: &str) -> Diagnostic {

@@ -37,6 +37,7 @@ struct State {
     hooks: Vec<Kept>,
     declared: Option<Place>,
     required: Vec<String>,
+    named: Vec<(String, Place)>,
 }
 
 /// A function for later, and where it stands: asked now, for the state may be busy then.
@@ -155,6 +156,16 @@ impl Host {
     /// The files of the modules that were required.
     pub(super) fn required(&self) -> Vec<String> {
         self.state().required.clone()
+    }
+
+    /// Another workflow was named at `place`.
+    pub(super) fn name(&self, workflow: &str, place: Place) {
+        self.state().named.push((workflow.to_owned(), place));
+    }
+
+    /// Takes the other workflows that were named.
+    pub(super) fn take_named(&self) -> Vec<(String, Place)> {
+        std::mem::take(&mut self.state().named)
     }
 
     /// Remembers a piece of Lua by its name.

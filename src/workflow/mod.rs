@@ -1,16 +1,20 @@
 //! What a script declares, as plain types: no Lua, no files read, nothing running.
 
 pub mod agent;
+pub mod environment;
 pub mod expectation;
 pub mod guardrail;
 pub mod image;
 pub mod limits;
 pub mod manifest;
+pub mod mode;
 pub mod network;
 pub mod path;
 pub mod trigger;
 pub mod units;
 pub mod view;
+
+use std::collections::BTreeMap;
 
 use crate::event::id::Digest;
 use crate::workflow::agent::{Agent, Prompt, Repair};
@@ -38,6 +42,8 @@ pub struct Workflow {
     pub image: Image,
     /// What is placed in `/workspace` before the agent starts, in path order.
     pub manifest: Vec<Entry>,
+    /// Environment variables of its commands.
+    pub environment: BTreeMap<String, String>,
     /// Who does the work.
     pub agent: Agent,
     /// What the agent is asked.

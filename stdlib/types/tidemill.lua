@@ -9,6 +9,7 @@
 ---@field triggers? tidemill.Trigger[] What starts it besides `tidemill run`.
 ---@field image tidemill.Image Where its commands run: mill.image.
 ---@field manifest? table<string, tidemill.Content> What is placed in /workspace before the agent starts: path = content.
+---@field environment? table<string, string> Environment variables of the commands in the sandbox: name = text.
 ---@field agent tidemill.Agent Who does the work: { model = ... }.
 ---@field prompt string|tidemill.Content|fun(run: tidemill.Run): string What the agent is asked: text, a mill.file, or a function of the run.
 ---@field limits? tidemill.Limits What it may use.
@@ -48,10 +49,42 @@
 ---@field build string A folder of the project with a Dockerfile, e.g. `images/python-data`.
 
 ---What the agent may do with an entry of the manifest.
----@class tidemill.Access
+---@class tidemill.Rights
 ---@field access? "ro"|"rw" `rw` lets the agent change it; `ro` without.
+---@field mode? string|integer Permission bits of its files in octal, as `chmod` takes them: `"0755"`. Write bits of a `ro` entry do nothing. Without, programs of the project stay programs.
 
----What `mill.input`, `mill.file`, `mill.dir` and `mill.text` give: content for the manifest. A `mill.file` also serves as `prompt` or `instructions`.
+---What `mill.dir` takes besides the folder. A file `.tidemillignore` in the folder counts before `ignore`.
+---@class tidemill.Dir
+---@field ignore? string[] What is left out, as lines of a `.gitignore`: `*.tmp`, `cache/`, `!keep.tmp`.
+---@field access? "ro"|"rw" `rw` lets the agent change it; `ro` without.
+---@field mode? string|integer Permission bits of its files in octal, as `chmod` takes them: `"0755"`. Write bits of a `ro` entry do nothing. Without, programs of the project stay programs.
+
+---What `mill.url` takes besides the address.
+---@class tidemill.Url
+---@field sha256 string Hash of the content, 64 hexadecimal digits: `curl -sSL URL | sha256sum` prints it.
+---@field max? string|integer The largest size that is fetched: `1GiB` without.
+---@field access? "ro"|"rw" `rw` lets the agent change it; `ro` without.
+---@field mode? string|integer Permission bits of its files in octal, as `chmod` takes them: `"0755"`. Write bits of a `ro` entry do nothing. Without, programs of the project stay programs.
+
+---What `mill.git` takes besides the repository.
+---@class tidemill.Git
+---@field ref string A branch, a tag or a full commit hash.
+---@field path? string The file or folder of it that is wanted; all of it without.
+---@field ignore? string[] What is left out, as lines of a `.gitignore`: `*.tmp`, `cache/`, `!keep.tmp`.
+---@field history? boolean Whether `.git` comes along; best with `access = "rw"`.
+---@field submodules? boolean Whether its submodules come along.
+---@field access? "ro"|"rw" `rw` lets the agent change it; `ro` without.
+---@field mode? string|integer Permission bits of its files in octal, as `chmod` takes them: `"0755"`. Write bits of a `ro` entry do nothing. Without, programs of the project stay programs.
+
+---What `mill.artifacts` takes besides the workflow.
+---@class tidemill.Artifacts
+---@field path? string The one that is wanted, as that workflow's `outputs` name it; all of them without.
+---@field which? string `latest` (the last run that succeeded), or the id of a run.
+---@field optional? boolean Whether nothing is placed, instead of the run failing, while no run has succeeded yet.
+---@field access? "ro"|"rw" `rw` lets the agent change it; `ro` without.
+---@field mode? string|integer Permission bits of its files in octal, as `chmod` takes them: `"0755"`. Write bits of a `ro` entry do nothing. Without, programs of the project stay programs.
+
+---What `mill.input`, `mill.file`, `mill.dir`, `mill.text`, `mill.bytes`, `mill.url`, `mill.git` and `mill.artifacts` give: content for the manifest. A `mill.file` also serves as `prompt` or `instructions`.
 ---@class tidemill.Content
 ---@field text fun(self): string The text of a `mill.file` or `mill.text`, for a prompt function.
 
@@ -104,27 +137,51 @@ function mill.drop(options) end
 function mill.image(image) end
 
 ---The file that was dropped. Under a path ending in `/` it is placed there as `input` with its extension.
----@param options? tidemill.Access
+---@param options? tidemill.Rights
 ---@return tidemill.Content
 function mill.input(options) end
 
 ---A file of the project: for the manifest, or as `prompt` or `instructions`.
 ---@param path string
----@param options? tidemill.Access
+---@param options? tidemill.Rights
 ---@return tidemill.Content
 function mill.file(path, options) end
 
 ---A folder of the project, for a manifest path ending in `/`.
 ---@param path string
----@param options? tidemill.Access
+---@param options? tidemill.Dir
 ---@return tidemill.Content
 function mill.dir(path, options) end
 
 ---Text as a file.
 ---@param text string
----@param options? tidemill.Access
+---@param options? tidemill.Rights
 ---@return tidemill.Content
 function mill.text(text, options) end
+
+---Bytes as a file; they need not be text.
+---@param bytes string
+---@param options? tidemill.Rights
+---@return tidemill.Content
+function mill.bytes(bytes, options) end
+
+---A file from the network, fetched by the host when a run starts and kept by its hash.
+---@param url string
+---@param options tidemill.Url
+---@return tidemill.Content
+function mill.url(url, options) end
+
+---A repository at one commit, cloned on the host: `https://`, `ssh://` or `file:///`, or a folder of the project.
+---@param repository string
+---@param options tidemill.Git
+---@return tidemill.Content
+function mill.git(repository, options) end
+
+---What the last run of a workflow published, checked against the hashes in its log.
+---@param workflow string
+---@param options? tidemill.Artifacts
+---@return tidemill.Content
+function mill.artifacts(workflow, options) end
 
 ---A handle on an environment variable. Its value never is in Lua, a prompt, a log or the sandbox.
 ---@param name string

@@ -4,4 +4,5 @@ pub mod clock;
 pub mod engine;
 pub mod project;
 pub mod stage;
+pub mod web;
 pub mod wire;

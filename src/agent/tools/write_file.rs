@@ -74,7 +74,7 @@ impl Tool for WriteFile {
         };
         let size = show_size(content.len() as u64);
         let body = Body::Bytes(content.into_bytes().into());
-        let file = Placement { path: path.clone(), body, access: Access::ReadWrite };
+        let file = Placement::new(path.clone(), body, Access::ReadWrite);
         match self.sandbox.put(vec![file]).await {
             Ok(_) => Ok(Told::of(ToolOutcome::Done, format!("Wrote {size} to {path}."))),
             Err(error) => told_or_failed(error),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cli::doctor::finding::Finding;
+use crate::cli::doctor::git;
 use crate::config::Project;
 use crate::script;
 use crate::workflow::image::Image;
@@ -38,6 +39,7 @@ pub(super) async fn examine(project: &Project) -> (Vec<Finding>, Vec<Image>) {
             ));
         }
     }
+    findings.extend(git::examine(&checked.workflows).await);
     let mut seen = BTreeSet::new();
     let images = checked.workflows.into_iter().map(|workflow| workflow.image);
     let images = images.filter(|image| seen.insert(image.reference().to_owned())).collect();

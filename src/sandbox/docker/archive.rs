@@ -1,12 +1,13 @@
 //! A tar archive written as a stream, so that a large file is never held in memory.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Read, Write};
 
 use bytes::Bytes;
 use futures_util::Stream;
 use tokio::sync::mpsc;
 
+use crate::event::id::{Digest, Hasher};
 use crate::sandbox::Body;
 use crate::sandbox::docker::container::AGENT_ID;
 
@@ -22,6 +23,9 @@ pub(super) struct Member {
     /// Whose it is.
     pub(super) of: Whose,
 }
+
+/// A member, and the hash that its content must have, where that is known.
+pub(super) type Known = (Member, Option<Digest>);
 
 /// Whose a member is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +43,17 @@ const WAITING: usize = 4;
 
 /// The archive of `members` as a stream; it is written on a thread of its own, as fast as the engine reads.
 pub(super) fn stream(members: Vec<Member>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    piped(move |pipe| write(&members, pipe))
+}
+
+/// What `write` writes as a stream.
+pub(super) fn piped(
+    write: impl FnOnce(Pipe) -> io::Result<()> + Send + 'static,
+) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::task::spawn_blocking(move || {
         let pipe = Pipe { sender: sender.clone(), pending: Vec::with_capacity(PIECE) };
-        if let Err(error) = write(&members, pipe) {
+        if let Err(error) = write(pipe) {
             // When nobody listens any more, nobody needs the error either.
             let _ = sender.blocking_send(Err(error));
         }
@@ -53,8 +64,20 @@ pub(super) fn stream(members: Vec<Member>) -> impl Stream<Item = io::Result<Byte
 }
 
 fn write(members: &[Member], pipe: Pipe) -> io::Result<()> {
+    write_checked(members.iter().map(|member| (member, None)), pipe)
+}
+
+/// Like [`stream`]; ends with an error when the content of a file is not the one that is known of it.
+pub(super) fn stream_checked(members: Vec<Known>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    piped(move |pipe| write_checked(members.iter().map(|(member, known)| (member, known.as_ref())), pipe))
+}
+
+fn write_checked<'a>(
+    members: impl Iterator<Item = (&'a Member, Option<&'a Digest>)>,
+    pipe: Pipe,
+) -> io::Result<()> {
     let mut archive = tar::Builder::new(pipe);
-    for member in members {
+    for (member, known) in members {
         let mut header = tar::Header::new_gnu();
         let id = if member.of == Whose::Agent { AGENT_ID } else { 0 };
         header.set_uid(id);
@@ -76,9 +99,13 @@ fn write(members: &[Member], pipe: Pipe) -> io::Result<()> {
                 let file = File::open(path).map_err(named)?;
                 let size = file.metadata().map_err(named)?.len();
                 header.set_size(size);
-                let mut exact = file.take(size);
+                let mut exact = Hashed { source: file.take(size), hasher: known.map(|_| Hasher::default()) };
                 archive.append_data(&mut header, &member.path, &mut exact)?;
-                if exact.limit() > 0 {
+                let Hashed { source, hasher } = exact;
+                if hasher.map(Hasher::finish).as_ref() != known {
+                    return Err(io::Error::other(format!("{} changed while it was read", path.display())));
+                }
+                if source.limit() > 0 {
                     return Err(io::Error::other(format!(
                         "{} became shorter while it was read",
                         path.display()
@@ -90,7 +117,24 @@ fn write(members: &[Member], pipe: Pipe) -> io::Result<()> {
     archive.into_inner()?.flush()
 }
 
-struct Pipe {
+/// Hashes what is read, when somebody knows what it must come to.
+struct Hashed<R> {
+    source: R,
+    hasher: Option<Hasher>,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&buffer[..count]);
+        }
+        Ok(count)
+    }
+}
+
+/// Where a stream is written into.
+pub(super) struct Pipe {
     sender: mpsc::Sender<io::Result<Bytes>>,
     pending: Vec<u8>,
 }

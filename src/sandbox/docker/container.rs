@@ -18,6 +18,7 @@ use crate::sandbox::docker::errors::explain;
 use crate::sandbox::docker::first::{First, Hands, NO_HELPER};
 use crate::sandbox::docker::state::why_gone;
 use crate::sandbox::helper::{Key, Process};
+use crate::sandbox::sent::Sent;
 use crate::sandbox::{
     Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec, Stdio,
     environment,
@@ -51,6 +52,8 @@ pub(super) struct Container {
     pub(super) pids: u64,
     pub(super) hands: Hands,
     isolation: Isolation,
+    /// What it was given and cannot have changed.
+    pub(super) sent: Sent,
     /// Whether the agent may have been in the workspace: the manifest was placed, or a command ran.
     pub(super) filled: AtomicBool,
     removed: AtomicBool,
@@ -186,6 +189,7 @@ impl Docker {
             pids: spec.limits.pids,
             hands,
             isolation,
+            sent: Sent::default(),
             filled: AtomicBool::new(filled == Filled::Yes),
             removed: AtomicBool::new(false),
         })

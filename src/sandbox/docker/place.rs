@@ -6,29 +6,31 @@ use std::time::Duration;
 
 use bollard::query_parameters::UploadToContainerOptionsBuilder;
 
-use crate::sandbox::docker::archive::{Member, Whose, stream};
+use crate::sandbox::docker::archive::{Known, Member, Whose, stream_checked};
 use crate::sandbox::docker::container::{Container, WORKSPACE};
 use crate::sandbox::docker::errors::words;
 use crate::sandbox::docker::first::Hands;
-use crate::sandbox::{Command, Placed, Placement, SandboxError, no_room};
+use crate::sandbox::{Command, Placed, Placement, SandboxError, USUAL_MODE, no_room};
 use crate::workflow::manifest::Access;
+use crate::workflow::mode::Mode;
 use crate::workflow::path::WorkspacePath;
 
 /// A move within the workspace takes no time; a full engine may.
 const MOVE: Duration = Duration::from_secs(30);
-/// Permissions of a file the agent writes.
-const AGENT_MODE: u32 = 0o644;
 
 impl Container {
     /// The first call fills the empty workspace. Later ones come from the agent, and are carried out with its rights:
     /// the engine writes as root and would overwrite what the agent may not, or follow a link it planted.
     pub(super) async fn place(&self, files: Vec<Placement>) -> Result<Placed, SandboxError> {
-        let mut placed = Placed::default();
+        let all = files.len();
+        let files = self.sent.changed(files);
+        let mut placed = Placed { unchanged: (all - files.len()) as u64, ..Placed::default() };
         for file in &files {
             placed.files += 1;
             placed.bytes += file.body.size().map_err(|why| SandboxError::Refused(file.path.clone(), why))?;
         }
         if !self.filled.swap(true, Ordering::AcqRel) {
+            self.sent.note(&files);
             self.upload(members(files)).await?;
             return Ok(placed);
         }
@@ -38,12 +40,12 @@ impl Container {
         Ok(placed)
     }
 
-    async fn upload(&self, members: Vec<Member>) -> Result<(), SandboxError> {
+    async fn upload(&self, members: Vec<Known>) -> Result<(), SandboxError> {
         if members.is_empty() {
             return Ok(());
         }
         let options = UploadToContainerOptionsBuilder::default().path(WORKSPACE).build();
-        let body = bollard::body_try_stream(stream(members));
+        let body = bollard::body_try_stream(stream_checked(members));
         match self.engine.client.upload_to_container(&self.id, Some(options), body).await {
             Ok(()) => Ok(()),
             Err(error) if words(&error).contains("no space left") => Err(SandboxError::Engine(no_room())),
@@ -53,7 +55,10 @@ impl Container {
 
     async fn place_as_agent(&self, file: Placement) -> Result<(), SandboxError> {
         match &self.hands {
-            Hands::Helper(client) => client.write(&file.path, AGENT_MODE, &file.body).await,
+            Hands::Helper(client) => {
+                let mode = file.mode.map_or(USUAL_MODE, Mode::bits);
+                client.write(&file.path, mode, &file.body).await
+            }
             Hands::Exec => self.move_in(file).await,
         }
     }
@@ -62,8 +67,9 @@ impl Container {
         /// `mv -T` replaces a link instead of following it, and never moves into a folder.
         const MOVE_IN: &str = r#"mkdir -p -- "$(dirname -- "$2")" && mv -f -T -- "$1" "$2"; code=$?; rm -f -- "$1"; exit $code"#;
         let staged = format!(".staged-{:016x}", fastrand::u64(..));
-        let body = Some(file.body);
-        self.upload(vec![Member { path: staged.clone(), body, mode: AGENT_MODE, of: Whose::Agent }]).await?;
+        let mode = file.mode.map_or(USUAL_MODE, Mode::bits);
+        let member = Member { path: staged.clone(), body: Some(file.body), mode, of: Whose::Agent };
+        self.upload(vec![(member, file.digest)]).await?;
         let argv = ["sh", "-c", MOVE_IN, "sh", &staged, file.path.as_str()].map(str::to_owned).to_vec();
         let moved = self.execute(&Command { argv, timeout: MOVE }).await?;
         if moved.exit == Some(0) {
@@ -77,7 +83,7 @@ impl Container {
 
 /// The files with the folders above them. A folder of nothing but read-only files is itself read-only; one that the
 /// agent shares is sticky, so that it can add and not take away.
-fn members(files: Vec<Placement>) -> Vec<Member> {
+fn members(files: Vec<Placement>) -> Vec<Known> {
     let mut folders: BTreeMap<String, (bool, bool)> = BTreeMap::new();
     for file in &files {
         for parent in file.path.parents() {
@@ -92,15 +98,16 @@ fn members(files: Vec<Placement>) -> Vec<Member> {
             (true, true) => (0o1777, Whose::Root),
             (false, _) => (0o755, Whose::Agent),
         };
-        Member { path, body: None, mode, of }
+        (Member { path, body: None, mode, of }, None)
     });
-    let mut members: Vec<Member> = folders.collect();
+    let mut members: Vec<Known> = folders.collect();
     members.extend(files.into_iter().map(|file| {
+        let mode = file.mode.map_or(USUAL_MODE, Mode::bits);
         let (mode, of) = match file.access {
-            Access::ReadOnly => (0o444, Whose::Root),
-            Access::ReadWrite => (AGENT_MODE, Whose::Agent),
+            Access::ReadOnly => (mode & !0o222, Whose::Root),
+            Access::ReadWrite => (mode, Whose::Agent),
         };
-        Member { path: plain(&file.path), body: Some(file.body), mode, of }
+        (Member { path: plain(&file.path), body: Some(file.body), mode, of }, file.digest)
     }));
     members
 }

@@ -131,7 +131,7 @@ fn quota(limits: &Limits) -> u64 {
 fn limit_each(pid: u32, limits: &Limits) -> rustix::io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     for (resource, most) in
-        [(Resource::Core, 0), (Resource::Data, limits.memory), (Resource::Fsize, limits.disk)]
+        [(Resource::Core, 0), (Resource::Data, limits.memory), (Resource::Nproc, limits.pids)]
     {
         prlimit(pid, resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }

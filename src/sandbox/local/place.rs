@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::sandbox::local::system::Given;
 use crate::sandbox::{Body, Placement};
 use crate::workflow::manifest::Access;
+use crate::workflow::mode::Mode;
 
 /// Where laid-out files are in the sandbox's folder.
 const GIVEN: &str = "given";
@@ -35,6 +36,9 @@ pub(super) fn lay_out(folder: &Path, files: &[Placement]) -> io::Result<Vec<Give
             fs::create_dir_all(parent)?;
         }
         put(&file.body, &target)?;
+        if let Some(mode) = file.mode {
+            give_mode(&target, mode)?;
+        }
         let whole = file.path.parents().find(|parent| writable.get(*parent) == Some(&false));
         let what = whole.unwrap_or(place).to_owned();
         if !bound.contains(&what) {
@@ -54,6 +58,18 @@ fn put(body: &Body, target: &Path) -> io::Result<()> {
         Body::Bytes(bytes) => fs::write(target, bytes),
         Body::File(path) => fs::hard_link(path, target).or_else(|_| fs::copy(path, target).map(drop)),
     }
+}
+
+/// A link shares its mode with the file it was made from, which keeps its own: only a copy gets another.
+fn give_mode(target: &Path, mode: Mode) -> io::Result<()> {
+    let bits = mode.bits() & !0o222;
+    if fs::metadata(target)?.permissions().mode() & 0o777 == bits {
+        return Ok(());
+    }
+    let copy = target.with_extension("copy");
+    fs::copy(target, &copy)?;
+    fs::set_permissions(&copy, fs::Permissions::from_mode(bits))?;
+    fs::rename(&copy, target)
 }
 
 /// Folders are bound read-only, so their modes matter to nobody but whoever removes them.

@@ -30,10 +30,9 @@ use crate::sandbox::{
     no_room,
 };
 use crate::workflow::manifest::Access;
+use crate::workflow::mode::Mode;
 use crate::workflow::path::WorkspacePath;
 
-/// Permissions of a file that commands may change.
-const AGENT_MODE: u32 = 0o644;
 /// Bytes of complaint that are told.
 const COMPLAINT: u64 = 4096;
 
@@ -225,7 +224,7 @@ impl Sandbox for Local {
         }
         let client = self.client().await?;
         for file in files.iter().filter(|file| !is_first || file.access == Access::ReadWrite) {
-            client.write(&file.path, AGENT_MODE, &file.body).await?;
+            client.write(&file.path, file.mode.map_or(USUAL_MODE, Mode::bits), &file.body).await?;
         }
         Ok(placed)
     }

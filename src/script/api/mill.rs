@@ -3,17 +3,15 @@
 use mlua::{Lua, MultiValue, Value};
 
 use super::objects::{CONTENT, Thing};
-use super::{Class, Entry, Field, Module};
+use super::{Class, Entry, Field, Module, content};
 use crate::diagnostic::Diagnostic;
-use crate::script::declare::{agent, limits, manifest, workflow};
+use crate::script::declare::{agent, limits, workflow};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
-use crate::script::raised::Raised;
 use crate::script::view;
 use crate::script::{files, value};
 use crate::workflow::image::Image;
-use crate::workflow::manifest::{Access, Content};
 use crate::workflow::trigger::Drop;
 
 /// The module.
@@ -42,28 +40,53 @@ pub(super) const MODULE: Module = Module {
         },
         Entry {
             name: "input",
-            signature: "(options?: tidemill.Access): tidemill.Content",
+            signature: "(options?: tidemill.Rights): tidemill.Content",
             doc: "The file that was dropped. Under a path ending in `/` it is placed there as `input` with its \
                   extension.",
-            run: input,
+            run: content::input,
         },
         Entry {
             name: "file",
-            signature: "(path: string, options?: tidemill.Access): tidemill.Content",
+            signature: "(path: string, options?: tidemill.Rights): tidemill.Content",
             doc: "A file of the project: for the manifest, or as `prompt` or `instructions`.",
-            run: file,
+            run: content::file,
         },
         Entry {
             name: "dir",
-            signature: "(path: string, options?: tidemill.Access): tidemill.Content",
+            signature: "(path: string, options?: tidemill.Dir): tidemill.Content",
             doc: "A folder of the project, for a manifest path ending in `/`.",
-            run: dir,
+            run: content::dir,
         },
         Entry {
             name: "text",
-            signature: "(text: string, options?: tidemill.Access): tidemill.Content",
+            signature: "(text: string, options?: tidemill.Rights): tidemill.Content",
             doc: "Text as a file.",
-            run: text,
+            run: content::text,
+        },
+        Entry {
+            name: "bytes",
+            signature: "(bytes: string, options?: tidemill.Rights): tidemill.Content",
+            doc: "Bytes as a file; they need not be text.",
+            run: content::bytes,
+        },
+        Entry {
+            name: "url",
+            signature: "(url: string, options: tidemill.Url): tidemill.Content",
+            doc: "A file from the network, fetched by the host when a run starts and kept by its hash.",
+            run: content::url::url,
+        },
+        Entry {
+            name: "git",
+            signature: "(repository: string, options: tidemill.Git): tidemill.Content",
+            doc: "A repository at one commit, cloned on the host: `https://`, `ssh://` or `file:///`, or a folder of \
+                  the project.",
+            run: content::git::git,
+        },
+        Entry {
+            name: "artifacts",
+            signature: "(workflow: string, options?: tidemill.Artifacts): tidemill.Content",
+            doc: "What the last run of a workflow published, checked against the hashes in its log.",
+            run: content::artifacts::artifacts,
         },
         Entry {
             name: "secret",
@@ -79,7 +102,11 @@ pub(super) const MODULE: Module = Module {
         &workflow::REPAIR,
         &DROP,
         &BUILD,
-        &ACCESS,
+        &content::RIGHTS,
+        &content::DIR,
+        &content::url::URL,
+        &content::git::GIT,
+        &content::artifacts::ARTIFACTS,
         &CONTENT,
         &view::RUN,
         &view::INPUT,
@@ -106,17 +133,6 @@ const BUILD: Class = Class {
         name: "build",
         kind: "string",
         doc: "a folder of the project with a Dockerfile, e.g. `images/python-data`",
-    }],
-};
-
-const ACCESS: Class = Class {
-    name: "tidemill.Access",
-    word: "options",
-    doc: "What the agent may do with an entry of the manifest.",
-    fields: &[Field {
-        name: "access",
-        kind: "\"ro\"|\"rw\"?",
-        doc: "`rw` lets the agent change it; `ro` without.",
     }],
 };
 
@@ -210,74 +226,6 @@ fn folder(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Strin
         Ok(_) => return Some(folder),
     };
     value::bad(host, place, "script::missing_file", message, &help)
-}
-
-fn access(host: &Host, place: &Place, value: Option<Value>) -> Access {
-    let Some(value) = value.filter(|value| *value != Value::Nil) else {
-        return Access::ReadOnly;
-    };
-    let access = Fields::read(host, value, place.clone(), &ACCESS).and_then(|fields| {
-        fields.with("access", |host, place, path, value| {
-            match value::text(host, place, path, value)?.as_str() {
-                "ro" => Some(Access::ReadOnly),
-                "rw" => Some(Access::ReadWrite),
-                other => {
-                    let message = format!("`access` is \"{}\"", value::shorten(other));
-                    value::bad(host, place, "script::wrong_type", message, "it is \"ro\" or \"rw\"")
-                }
-            }
-        })
-    });
-    access.unwrap_or_default()
-}
-
-fn input(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
-    let host = Host::of(lua)?;
-    host.loading("mill.input")?;
-    let place = host.call_site(lua, "input", &arguments).argument(0);
-    let access = access(&host, &place, arguments.into_iter().next());
-    lua.pack(Thing::Content(Content::Input, access))
-}
-
-fn file(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
-    let host = Host::of(lua)?;
-    let site = host.call_site(lua, "file", &arguments);
-    let mut arguments = arguments.into_iter();
-    let value = arguments.next().unwrap_or(Value::Nil);
-    if host.is_running() {
-        // Only what was read when the script loaded: a run is pinned to it.
-        let Value::String(path) = &value else {
-            return Err(Raised::misuse("`mill.file` takes a path").word("file").into());
-        };
-        let path = files::normal(&path.to_string_lossy())
-            .map_err(|why| Raised::misuse(format!("the path {why}")))?;
-        return lua.pack(Thing::Content(Content::File(path), Access::ReadOnly));
-    }
-    let path = manifest::project_path(&host, &site.argument(0), "mill.file", &value, manifest::Wanted::File);
-    let access = access(&host, &site.argument(1), arguments.next());
-    lua.pack(Thing::Content(Content::File(path.unwrap_or_default()), access))
-}
-
-fn dir(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
-    let host = Host::of(lua)?;
-    host.loading("mill.dir")?;
-    let site = host.call_site(lua, "dir", &arguments);
-    let mut arguments = arguments.into_iter();
-    let value = arguments.next().unwrap_or(Value::Nil);
-    let path = manifest::project_path(&host, &site.argument(0), "mill.dir", &value, manifest::Wanted::Folder);
-    let access = access(&host, &site.argument(1), arguments.next());
-    lua.pack(Thing::Content(Content::Dir(path.unwrap_or_default()), access))
-}
-
-fn text(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
-    let host = Host::of(lua)?;
-    host.loading("mill.text")?;
-    let site = host.call_site(lua, "text", &arguments);
-    let mut arguments = arguments.into_iter();
-    let value = arguments.next().unwrap_or(Value::Nil);
-    let text = value::text(&host, &site.argument(0), "mill.text", &value);
-    let access = access(&host, &site.argument(1), arguments.next());
-    lua.pack(Thing::Content(Content::Text(text.unwrap_or_default()), access))
 }
 
 fn secret(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {

@@ -1,5 +1,6 @@
 //! The `tidemill.*` modules: one table of entries per module builds the Lua table, the editor's stubs and the docs.
 
+mod content;
 pub mod docs;
 pub(super) mod expect;
 pub(super) mod guard;
@@ -148,7 +149,7 @@ pub(super) fn unknown_name(module: &str, name: &str) -> Option<Raised> {
 }
 
 /// "did you mean", or the names there are.
-pub(super) fn advice(near: Option<&str>, known: &[&str]) -> String {
+pub(in crate::script) fn advice(near: Option<&str>, known: &[&str]) -> String {
     match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there is: {}", known.join(", ")),

@@ -14,6 +14,7 @@ use crate::workflow::expectation::Expect;
 use crate::workflow::guardrail::Guardrail;
 use crate::workflow::image::Image;
 use crate::workflow::manifest::{Access, Content};
+use crate::workflow::mode::Mode;
 use crate::workflow::trigger::Drop;
 
 /// A value made by one of the modules.
@@ -25,8 +26,8 @@ pub(in crate::script) enum Thing {
     Drop(Drop),
     /// `mill.image ...`
     Image(Image),
-    /// `mill.input()`, `mill.file "..."`, `mill.dir "..."`, `mill.text "..."`
-    Content(Content, Access),
+    /// `mill.input()`, `mill.file "..."` and the others that fill a manifest.
+    Content(Content, Rights),
     /// `mill.secret "..."`: the name alone; the value never is in Lua.
     Secret(String),
     /// `guard.input_size { ... }`, `guard.commands { ... }`
@@ -43,12 +44,21 @@ pub(in crate::script) enum Thing {
     Part(Vec<Step>),
 }
 
+/// What the agent may do with content, as its options say it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::script) struct Rights {
+    /// Read, or change.
+    pub(in crate::script) access: Access,
+    /// Permission bits, where they are said.
+    pub(in crate::script) mode: Option<Mode>,
+}
+
 /// The object's side of `mill.file`, for the docs.
 pub(super) const CONTENT: Class = Class {
     name: "tidemill.Content",
     word: "mill.file",
-    doc: "What `mill.input`, `mill.file`, `mill.dir` and `mill.text` give: content for the manifest. A `mill.file` \
-          also serves as `prompt` or `instructions`.",
+    doc: "What `mill.input`, `mill.file`, `mill.dir`, `mill.text`, `mill.bytes`, `mill.url`, `mill.git` and \
+          `mill.artifacts` give: content for the manifest. A `mill.file` also serves as `prompt` or `instructions`.",
     fields: &[Field {
         name: "text",
         kind: "fun(self): string",
@@ -67,6 +77,10 @@ impl Thing {
             Self::Content(Content::File(_), _) => "a mill.file",
             Self::Content(Content::Dir(_), _) => "a mill.dir",
             Self::Content(Content::Text(_), _) => "a mill.text",
+            Self::Content(Content::Bytes(_), _) => "a mill.bytes",
+            Self::Content(Content::Url(_), _) => "a mill.url",
+            Self::Content(Content::Git(_), _) => "a mill.git",
+            Self::Content(Content::Artifacts(_), _) => "a mill.artifacts",
             Self::Secret(_) => "a secret",
             Self::Guardrail(_) => "a guardrail",
             Self::Verdict(_) => "a verdict",

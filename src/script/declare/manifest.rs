@@ -6,7 +6,7 @@ use crate::script::api::objects::Thing;
 use crate::script::host::Host;
 use crate::script::place::Place;
 use crate::script::{files, value};
-use crate::workflow::manifest::{Content, Entry};
+use crate::workflow::manifest::{Checkout, Content, Entry, Handover};
 use crate::workflow::path::WorkspacePath;
 
 /// What a path of the project must be.
@@ -56,7 +56,7 @@ pub(in crate::script) fn project_path(
 }
 
 /// Reads a path in the workspace.
-pub(super) fn workspace_path(host: &Host, place: &Place, text: &str) -> Option<WorkspacePath> {
+pub(in crate::script) fn workspace_path(host: &Host, place: &Place, text: &str) -> Option<WorkspacePath> {
     WorkspacePath::parse(text).map_or_else(
         |why| {
             let message = format!("the path `{}` {why}", value::shorten(text));
@@ -76,15 +76,22 @@ pub(super) fn read(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Entry
         let Some(path) = workspace_path(host, &place, &text) else {
             continue;
         };
-        let Some(Thing::Content(content, access)) = Thing::of(&value) else {
-            let wanted = "mill.input(), mill.file, mill.dir or mill.text";
+        let Some(Thing::Content(content, rights)) = Thing::of(&value) else {
+            let wanted = "mill.input(), mill.file, mill.dir, mill.text, mill.bytes, mill.url, mill.git or \
+                          mill.artifacts";
             value::wrong::<()>(host, &place, &format!("manifest[\"{path}\"]"), wanted, &value);
             continue;
         };
         let message = match (&content, path.is_folder()) {
             (Content::Dir(_), false) => Some(format!("`{path}` gets a folder, and is written as a file")),
-            (Content::File(_) | Content::Text(_), true) => {
+            (Content::File(_) | Content::Text(_) | Content::Bytes(_) | Content::Url(_), true) => {
                 Some(format!("`{path}` gets a file, and is written as a folder"))
+            }
+            (Content::Git(Checkout { path: None, .. }), false) => {
+                Some(format!("`{path}` gets a whole repository, and is written as a file"))
+            }
+            (Content::Artifacts(Handover { path: None, .. }), false) => {
+                Some(format!("`{path}` gets all artifacts of a run, and is written as a file"))
             }
             _ if entries.iter().any(|entry| collide(&entry.path, &path)) => {
                 Some(format!("`{path}` is in the way of another entry"))
@@ -93,11 +100,16 @@ pub(super) fn read(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Entry
         };
         if let Some(message) = message {
             let mistake = crate::diagnostic::Diagnostic::new("script::bad_path", message);
-            let help = "a folder's path ends in `/`, a file's does not, and no entry lies under a file";
+            let help = match &content {
+                Content::Git(_) | Content::Artifacts(_) if !path.is_folder() => {
+                    "end the path in `/`, or name one file with `path`"
+                }
+                _ => "a folder's path ends in `/`, a file's does not, and no entry lies under a file",
+            };
             host.mistake(place.mark_name(mistake, "here").help(help));
             continue;
         }
-        entries.push(Entry { path, content, access });
+        entries.push(Entry { path, content, access: rights.access, mode: rights.mode });
     }
     entries.sort_by(|left, right| left.path.cmp(&right.path));
     entries

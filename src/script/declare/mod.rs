@@ -2,6 +2,7 @@
 
 pub(super) mod agent;
 pub(super) mod columns;
+pub(super) mod environment;
 pub(super) mod limits;
 pub(super) mod manifest;
 pub(super) mod schema;

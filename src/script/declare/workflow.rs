@@ -2,7 +2,7 @@
 
 use mlua::Value;
 
-use super::{agent, limits, manifest};
+use super::{agent, environment, limits, manifest};
 use crate::config::{Config, Provider};
 use crate::diagnostic::Diagnostic;
 use crate::event::id::Digest;
@@ -39,6 +39,11 @@ pub(in crate::script) const WORKFLOW: Class = Class {
             "manifest",
             "table<string, tidemill.Content>?",
             "What is placed in /workspace before the agent starts: path = content.",
+        ),
+        field(
+            "environment",
+            "table<string, string>?",
+            "Environment variables of the commands in the sandbox: name = text.",
         ),
         field("agent", "tidemill.Agent", "who does the work: { model = ... }"),
         field(
@@ -96,6 +101,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         triggers: triggers(host, &fields),
         image: fields.with("image", image).unwrap_or(Image::Reference(String::new())),
         manifest: manifest::read(host, fields.map("manifest")),
+        environment: fields.with("environment", environment::read).unwrap_or_default(),
         agent: agent.unwrap_or(Agent {
             name: String::new(),
             model: String::new(),
@@ -111,7 +117,8 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
     })
 }
 
-fn name(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
+/// Reads the name of a workflow.
+pub(in crate::script) fn name(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
     let text = value::text(host, place, path, value)?;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let fits = text.starts_with(plain)
