@@ -34,7 +34,7 @@ pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String
 
 /// The tests' image: the base of this repository's images, with a shell and Python.
 pub async fn small_image() -> ReadyImage {
-    let image = Image::Reference("python:3.12-slim".to_owned());
+    let image = Image::tag("python:3.12-slim");
     engine().await.prepare(&image, &Silent).await.expect("the base image can be pulled or made")
 }
 

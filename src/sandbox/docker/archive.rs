@@ -39,10 +39,17 @@ const WAITING: usize = 4;
 
 /// The archive of `members` as a stream; it is written on a thread of its own, as fast as the engine reads.
 pub(super) fn stream(members: Vec<Member>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    piped(move |pipe| write(&members, pipe))
+}
+
+/// What `write` writes as a stream.
+pub(super) fn piped(
+    write: impl FnOnce(Pipe) -> io::Result<()> + Send + 'static,
+) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::task::spawn_blocking(move || {
         let pipe = Pipe { sender: sender.clone(), pending: Vec::with_capacity(PIECE) };
-        if let Err(error) = write(&members, pipe) {
+        if let Err(error) = write(pipe) {
             // When nobody listens any more, nobody needs the error either.
             let _ = sender.blocking_send(Err(error));
         }
@@ -90,7 +97,8 @@ fn write(members: &[Member], pipe: Pipe) -> io::Result<()> {
     archive.into_inner()?.flush()
 }
 
-struct Pipe {
+/// Where a stream is written into.
+pub(super) struct Pipe {
     sender: mpsc::Sender<io::Result<Bytes>>,
     pending: Vec<u8>,
 }

@@ -1,0 +1,197 @@
+//! Building an image, once for each content.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bollard::query_parameters::{BuildImageOptionsBuilder, ListImagesOptionsBuilder};
+use futures_util::StreamExt as _;
+
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::Digest;
+use crate::sandbox::Progress;
+use crate::sandbox::docker::errors::{explain, status, words};
+use crate::sandbox::docker::images::log::Log;
+use crate::sandbox::docker::images::recipe::Recipe;
+use crate::sandbox::docker::images::send::send;
+use crate::sandbox::docker::images::settings::{CA_FILE, additions, env, passwords, proxies};
+use crate::sandbox::docker::images::{Base, build_lock};
+use crate::sandbox::docker::{Docker, PROJECT_LABEL};
+use crate::workflow::image::Pull;
+
+/// The label of every image that is made here: the folder or image it was declared as.
+pub const IMAGE_LABEL: &str = "tidemill.image";
+/// The hash of all that decides what is built, the bases excepted.
+const CONTENT_LABEL: &str = "tidemill.content";
+/// The ids of the bases.
+pub(super) const BASES_LABEL: &str = "tidemill.bases";
+/// Which base was replaced, so that it is known without building again.
+const SUBSTITUTE_LABEL: &str = "tidemill.substituted_base";
+
+/// An image that was built.
+#[derive(Debug, Clone)]
+pub(super) struct Built {
+    /// Its tag.
+    pub(super) tag: String,
+    /// Its id.
+    pub(super) digest: String,
+    /// What its base was replaced with.
+    pub(super) substitute: Option<String>,
+    /// Whether this call built it.
+    pub(super) fresh: bool,
+}
+
+impl Docker {
+    /// Builds the recipe, unless an image of its content stands on the engine.
+    pub(super) async fn built(&self, recipe: Recipe, progress: &dyn Progress) -> Result<Built> {
+        if recipe.pull != Pull::Always
+            && let Some(built) = self.built_before(&recipe).await?
+        {
+            return Ok(built);
+        }
+        let _one_at_a_time = build_lock(progress).await?;
+        // Somebody else may have built it while this process waited.
+        if recipe.pull != Pull::Always
+            && let Some(built) = self.built_before(&recipe).await?
+        {
+            return Ok(built);
+        }
+        let mut bases = Vec::new();
+        for reference in recipe.bases() {
+            let base = self.base(&reference, recipe.pull, recipe.platform.as_deref(), progress).await?;
+            bases.push((reference, base));
+        }
+        let tag = recipe.tag(bases.iter().map(|(_, base)| base.digest.as_str()));
+        if let Some(built) = self.tagged(&tag).await? {
+            return Ok(built);
+        }
+        self.build(&recipe, &tag, bases, progress).await?;
+        let built = self.tagged(&tag).await?;
+        built.map(|built| Built { fresh: true, ..built }).ok_or_else(|| {
+            Diagnostic::new("image::vanished", format!("the image `{tag}` was built and is not there"))
+                .help("did something remove it at the same time? run it again")
+        })
+    }
+
+    /// The image of the recipe's content on the engine. A base that is not there is no reason to build again: nothing
+    /// newer is known of it.
+    pub(super) async fn built_before(&self, recipe: &Recipe) -> Result<Option<Built>> {
+        let mut ids = Vec::new();
+        for reference in recipe.bases() {
+            match self.standing(&reference, recipe.platform.as_deref()).await? {
+                Some(base) => ids.push(base.digest),
+                None => return self.newest_of(&recipe.content).await,
+            }
+        }
+        self.tagged(&recipe.tag(ids.iter().map(String::as_str))).await
+    }
+
+    async fn tagged(&self, tag: &str) -> Result<Option<Built>> {
+        let Some(image) = self.inspect(tag).await? else { return Ok(None) };
+        let labels = image.config.and_then(|config| config.labels).unwrap_or_default();
+        Ok(image.id.map(|digest| Built {
+            tag: tag.to_owned(),
+            digest,
+            substitute: labels.get(SUBSTITUTE_LABEL).filter(|base| !base.is_empty()).cloned(),
+            fresh: false,
+        }))
+    }
+
+    async fn newest_of(&self, content: &Digest) -> Result<Option<Built>> {
+        let filters: HashMap<String, Vec<String>> =
+            [("label".to_owned(), vec![format!("{CONTENT_LABEL}={content}")])].into();
+        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        let images = self.client.list_images(Some(options)).await;
+        let images = images.map_err(|error| explain("list images", error))?;
+        let newest =
+            images.into_iter().filter(|image| is_tagged(&image.repo_tags)).max_by_key(|image| image.created);
+        match newest.and_then(|image| image.repo_tags.into_iter().next()) {
+            Some(tag) => self.tagged(&tag).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn build(
+        &self,
+        recipe: &Recipe,
+        tag: &str,
+        bases: Vec<(String, Base)>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        if let Some(needs) = recipe.context.dockerfile.needs_buildkit() {
+            return Err(no_buildkit(&recipe.name, needs));
+        }
+        progress.begin(&format!("building {}", recipe.name));
+        let ids: Vec<&str> = bases.iter().map(|(_, base)| base.digest.as_str()).collect();
+        let substitutes: BTreeMap<String, String> =
+            bases.iter().filter_map(|(name, base)| Some((name.clone(), base.substitute.clone()?))).collect();
+        let labels: HashMap<String, String> = [
+            (IMAGE_LABEL, recipe.name.clone()),
+            (CONTENT_LABEL, recipe.content.to_string()),
+            (PROJECT_LABEL, self.project_hash()),
+            (BASES_LABEL, ids.join(",")),
+            (SUBSTITUTE_LABEL, substitutes.values().next().cloned().unwrap_or_default()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        let proxies = proxies(&self.build, &env);
+        let mut log = Log::new(progress, passwords(&proxies));
+        let args: HashMap<String, String> = proxies.into_iter().chain(recipe.args.clone()).collect();
+        let mut options = BuildImageOptionsBuilder::default()
+            .t(tag)
+            .rm(true)
+            .forcerm(true)
+            .labels(&labels)
+            .buildargs(&args);
+        if let Some(network) = &self.build.network {
+            options = options.networkmode(network);
+        }
+        if let Some(platform) = &recipe.platform {
+            options = options.platform(platform);
+        }
+        if let Some(target) = &recipe.target {
+            options = options.target(target);
+        }
+        let additions = additions(&self.build, substitutes, recipe.ca.as_deref());
+        let dockerfile = recipe.context.dockerfile.adapted(&recipe.args, &additions);
+        let mut own = vec![("Dockerfile", dockerfile.into_bytes())];
+        own.extend(recipe.ca.clone().map(|bytes| (CA_FILE, bytes)));
+        let body = bollard::body_try_stream(send(own, recipe.context.items.clone()));
+        let mut building = self.client.build_image(options.build(), None, Some(body));
+        while let Some(info) = building.next().await {
+            match info {
+                Ok(info) => log.classic(info.stream.as_deref().unwrap_or_default()),
+                Err(error) => {
+                    progress.end("failed");
+                    return Err(failed(&log, &recipe.name, error));
+                }
+            }
+        }
+        progress.end(&format!("built {tag}"));
+        Ok(())
+    }
+}
+
+/// Whether an image has a name of its own; one whose name moved on is listed as `<none>:<none>`.
+pub(super) fn is_tagged(tags: &[String]) -> bool {
+    tags.first().is_some_and(|tag| !tag.starts_with("<none>"))
+}
+
+fn failed(log: &Log<'_>, name: &str, error: bollard::errors::Error) -> Diagnostic {
+    // Before the first step it was the engine that failed, unless it says what is wrong with the Dockerfile.
+    if status(&error).is_none()
+        && !log.has_begun()
+        && !matches!(error, bollard::errors::Error::DockerStreamError { .. })
+    {
+        return explain(&format!("build {name}"), error);
+    }
+    log.failed(name, &words(&error))
+}
+
+fn no_buildkit(name: &str, needs: &str) -> Diagnostic {
+    Diagnostic::new(
+        "image::needs_buildkit",
+        format!("{name} uses `{needs}`, which only BuildKit understands"),
+    )
+    .help(
+        "write it without; build arguments are no place for a secret, because the image's history keeps them",
+    )
+}
