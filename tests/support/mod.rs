@@ -3,5 +3,6 @@
 pub mod clock;
 pub mod engine;
 pub mod project;
+pub mod registry;
 pub mod stage;
 pub mod wire;

@@ -34,7 +34,7 @@ use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
 
 pub use facts::Facts;
-pub use images::IMAGE_LABEL;
+pub use images::{IMAGE_LABEL, Kept, Removed, Whose};
 
 /// Every container and volume of ours carries this label, with the run's id.
 pub const RUN_LABEL: &str = "tidemill.run";

@@ -16,8 +16,9 @@ use crate::event::id::Digest;
 use crate::sandbox::Progress;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
+use crate::sandbox::docker::images::Base;
+use crate::sandbox::docker::images::made::{IMAGE_LABEL, Made};
 use crate::sandbox::docker::images::settings::{env, mirrors, proxies};
-use crate::sandbox::docker::images::{Base, IMAGE_LABEL};
 
 /// Lines of a failed script that are shown.
 const LAST_LINES: usize = 15;
@@ -50,7 +51,8 @@ impl Docker {
         })?;
         let (name, version) = tag.split_once(':').unwrap_or((&tag, "latest"));
         // So that it is known as ours: `tidemill images` lists and removes it.
-        let labels = vec![format!("LABEL {IMAGE_LABEL}={script}")];
+        let made = Made { of: script.to_owned(), ..Made::default() };
+        let labels = vec![format!("LABEL {IMAGE_LABEL}='{}'", made.label().replace('\'', ""))];
         let options = CreateImageOptionsBuilder::default()
             .from_src("-")
             .repo(name)

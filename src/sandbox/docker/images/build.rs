@@ -2,29 +2,21 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use bollard::query_parameters::{BuildImageOptionsBuilder, ListImagesOptionsBuilder};
+use bollard::query_parameters::BuildImageOptionsBuilder;
 use futures_util::StreamExt as _;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
 use crate::sandbox::Progress;
+use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::{explain, status, words};
 use crate::sandbox::docker::images::log::Log;
+use crate::sandbox::docker::images::made::{IMAGE_LABEL, Made};
 use crate::sandbox::docker::images::recipe::Recipe;
 use crate::sandbox::docker::images::send::send;
 use crate::sandbox::docker::images::settings::{CA_FILE, additions, env, passwords, proxies};
 use crate::sandbox::docker::images::{Base, build_lock};
-use crate::sandbox::docker::{Docker, PROJECT_LABEL};
 use crate::workflow::image::Pull;
-
-/// The label of every image that is made here: the folder or image it was declared as.
-pub const IMAGE_LABEL: &str = "tidemill.image";
-/// The hash of all that decides what is built, the bases excepted.
-const CONTENT_LABEL: &str = "tidemill.content";
-/// The ids of the bases.
-pub(super) const BASES_LABEL: &str = "tidemill.bases";
-/// Which base was replaced, so that it is known without building again.
-const SUBSTITUTE_LABEL: &str = "tidemill.substituted_base";
 
 /// An image that was built.
 #[derive(Debug, Clone)]
@@ -86,24 +78,23 @@ impl Docker {
 
     async fn tagged(&self, tag: &str) -> Result<Option<Built>> {
         let Some(image) = self.inspect(tag).await? else { return Ok(None) };
-        let labels = image.config.and_then(|config| config.labels).unwrap_or_default();
+        let made = image.config.and_then(|config| config.labels).and_then(|labels| Made::of(&labels));
         Ok(image.id.map(|digest| Built {
             tag: tag.to_owned(),
             digest,
-            substitute: labels.get(SUBSTITUTE_LABEL).filter(|base| !base.is_empty()).cloned(),
+            substitute: made.and_then(|made| made.substitute),
             fresh: false,
         }))
     }
 
     async fn newest_of(&self, content: &Digest) -> Result<Option<Built>> {
-        let filters: HashMap<String, Vec<String>> =
-            [("label".to_owned(), vec![format!("{CONTENT_LABEL}={content}")])].into();
-        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
-        let images = self.client.list_images(Some(options)).await;
-        let images = images.map_err(|error| explain("list images", error))?;
-        let newest =
-            images.into_iter().filter(|image| is_tagged(&image.repo_tags)).max_by_key(|image| image.created);
-        match newest.and_then(|image| image.repo_tags.into_iter().next()) {
+        let images = self.made_images().await?.into_iter();
+        let fits =
+            images.filter(|(image, made)| made.content == content.as_str() && is_tagged(&image.repo_tags));
+        match fits
+            .max_by_key(|(image, _)| image.created)
+            .and_then(|(image, _)| image.repo_tags.into_iter().next())
+        {
             Some(tag) => self.tagged(&tag).await,
             None => Ok(None),
         }
@@ -120,18 +111,16 @@ impl Docker {
             return Err(no_buildkit(&recipe.name, needs));
         }
         progress.begin(&format!("building {}", recipe.name));
-        let ids: Vec<&str> = bases.iter().map(|(_, base)| base.digest.as_str()).collect();
         let substitutes: BTreeMap<String, String> =
             bases.iter().filter_map(|(name, base)| Some((name.clone(), base.substitute.clone()?))).collect();
-        let labels: HashMap<String, String> = [
-            (IMAGE_LABEL, recipe.name.clone()),
-            (CONTENT_LABEL, recipe.content.to_string()),
-            (PROJECT_LABEL, self.project_hash()),
-            (BASES_LABEL, ids.join(",")),
-            (SUBSTITUTE_LABEL, substitutes.values().next().cloned().unwrap_or_default()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into();
+        let made = Made {
+            of: recipe.name.clone(),
+            project: self.project_hash(),
+            content: recipe.content.to_string(),
+            bases: bases.into_iter().map(|(_, base)| base.digest).collect(),
+            substitute: substitutes.values().next().cloned(),
+        };
+        let labels: HashMap<String, String> = [(IMAGE_LABEL.to_owned(), made.label())].into();
         let proxies = proxies(&self.build, &env);
         let mut log = Log::new(progress, passwords(&proxies));
         let args: HashMap<String, String> = proxies.into_iter().chain(recipe.args.clone()).collect();

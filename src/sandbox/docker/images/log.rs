@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 
 use crate::diagnostic::Diagnostic;
 use crate::sandbox::Progress;
+use crate::sandbox::docker::images::made::IMAGE_LABEL;
 use crate::sandbox::docker::images::settings::CA_FILE;
 
 /// Lines of a failed step that are shown.
@@ -45,9 +46,10 @@ impl<'a> Log<'a> {
 
     /// A step begins.
     pub(super) fn begin(&mut self, number: &str, command: &str) {
-        let step = self.plain(&format!("{number}: {command}"));
-        // The certificates are ours, and no step a person knows of.
-        if !command.contains(CA_FILE) {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let step = shorten(&self.plain(&format!("{number}: {}", words.join(" "))));
+        // Steps of our own are none a person knows of.
+        if !command.contains(CA_FILE) && !command.contains(IMAGE_LABEL) {
             self.progress.at(&step);
         }
         self.step = Some(step);
@@ -102,6 +104,15 @@ impl<'a> Log<'a> {
             shown = shown.replace(word.as_str(), HIDDEN);
         }
         shown
+    }
+}
+
+/// A command may be a whole script; its beginning tells which one.
+fn shorten(step: &str) -> String {
+    const LONGEST: usize = 160;
+    match step.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &step[..end]),
+        None => step.to_owned(),
     }
 }
 

@@ -7,11 +7,13 @@ mod credentials;
 mod dockerfile;
 mod ignore;
 mod log;
+mod made;
 mod packages;
 mod pull;
 mod recipe;
 mod send;
 mod settings;
+mod shelf;
 
 use std::fs::{File, OpenOptions};
 
@@ -27,7 +29,8 @@ use crate::workflow::image::{Image, Origin, Pull};
 use build::Built;
 use recipe::Recipe;
 
-pub use build::IMAGE_LABEL;
+pub use made::IMAGE_LABEL;
+pub use shelf::{Kept, Removed, Whose};
 
 /// A base image on the engine.
 #[derive(Debug, Clone)]
