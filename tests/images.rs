@@ -165,6 +165,51 @@ async fn stage_and_arguments_decide_what_is_built() {
 }
 
 #[tokio::test]
+async fn a_build_secret_is_used_and_kept_nowhere() {
+    small_image().await;
+    let salt = fastrand::u64(..);
+    let dockerfile = format!(
+        "FROM python:3.12-slim\nRUN --mount=type=secret,id=token,required echo {salt}; wc -c < /run/secrets/token > /size\n\
+         RUN --mount=type=secret,id=token cat /run/secrets/token; echo; ls /run/secrets/ > /seen\n"
+    );
+    let project = Project::new().file("images/app/Dockerfile", dockerfile);
+    let docker = engine_in(project.root()).await;
+    let with = |variable: &str| {
+        let secrets = [("token".to_owned(), variable.to_owned())].into();
+        folder(Folder { path: "images/app".into(), secrets, ..Folder::default() })
+    };
+    let unset = docker.prepare(&with("TIDEMILL_TEST_NO_SUCH_VARIABLE"), &Silent).await.unwrap_err();
+    assert_eq!(unset.code(), "image::no_secret");
+    // A variable that a test's process has, and a value that occurs nowhere by chance.
+    let value = std::env::var("CARGO_MANIFEST_DIR").unwrap();
+    let told = Told::default();
+    let ready = docker.prepare(&with("CARGO_MANIFEST_DIR"), &told).await.unwrap();
+    let _gone = Gone(vec![ready.digest.clone()]);
+    assert!(ready.fresh);
+    let told = told.0.into_inner().unwrap().join("\n");
+    assert!(told.contains(" of 4: RUN --mount=type=secret"), "{told}");
+    assert!(told.contains("[hidden]") && !told.contains(&value), "{told}");
+    let history = format!("{:?}", raw().image_history(&ready.digest).await.unwrap());
+    let image = format!("{:?}", raw().inspect_image(&ready.digest).await.unwrap());
+    assert!(!history.contains(&value) && !image.contains(&value));
+    let again = docker.prepare(&with("CARGO_MANIFEST_DIR"), &Silent).await.unwrap();
+    assert!(!again.fresh);
+
+    project.put(
+        "images/app/Dockerfile",
+        format!("FROM python:3.12-slim\nRUN --mount=type=secret,id=token echo a clue {salt} && exit 3\n"),
+    );
+    let failed = docker.prepare(&with("CARGO_MANIFEST_DIR"), &Silent).await.unwrap_err();
+    assert_eq!(failed.code(), "image::build_failed");
+    assert!(
+        failed.message().contains("RUN --mount=type=secret,id=token echo a clue"),
+        "{}",
+        failed.message()
+    );
+    assert!(failed.advice().unwrap().contains(&format!("  a clue {salt}\n")), "{failed:?}");
+}
+
+#[tokio::test]
 async fn packages_need_no_dockerfile() {
     small_image().await;
     let project = Project::new();

@@ -1,15 +1,18 @@
 //! Building an image, once for each content.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 
 use bollard::query_parameters::BuildImageOptionsBuilder;
-use futures_util::StreamExt as _;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
 use crate::sandbox::Progress;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::{explain, status, words};
+use crate::sandbox::docker::images::buildkit::Order;
 use crate::sandbox::docker::images::log::Log;
 use crate::sandbox::docker::images::made::{IMAGE_LABEL, Made};
 use crate::sandbox::docker::images::recipe::Recipe;
@@ -107,9 +110,7 @@ impl Docker {
         bases: Vec<(String, Base)>,
         progress: &dyn Progress,
     ) -> Result<()> {
-        if let Some(needs) = recipe.context.dockerfile.needs_buildkit() {
-            return Err(no_buildkit(&recipe.name, needs));
-        }
+        let secrets = secrets(recipe)?;
         progress.begin(&format!("building {}", recipe.name));
         let substitutes: BTreeMap<String, String> =
             bases.iter().filter_map(|(name, base)| Some((name.clone(), base.substitute.clone()?))).collect();
@@ -122,14 +123,36 @@ impl Docker {
         };
         let labels: HashMap<String, String> = [(IMAGE_LABEL.to_owned(), made.label())].into();
         let proxies = proxies(&self.build, &env);
-        let mut log = Log::new(progress, passwords(&proxies));
+        let mut hidden = passwords(&proxies);
+        hidden.extend(secrets.values().cloned());
+        let mut log = Log::new(progress, hidden);
         let args: HashMap<String, String> = proxies.into_iter().chain(recipe.args.clone()).collect();
-        let mut options = BuildImageOptionsBuilder::default()
-            .t(tag)
-            .rm(true)
-            .forcerm(true)
-            .labels(&labels)
-            .buildargs(&args);
+        let additions = additions(&self.build, substitutes, recipe.ca.as_deref());
+        let dockerfile = recipe.context.dockerfile.adapted(&recipe.args, &additions);
+        let mut own = vec![("Dockerfile", dockerfile.into_bytes())];
+        own.extend(recipe.ca.clone().map(|bytes| (CA_FILE, bytes)));
+        let context = send(own, recipe.context.items.clone());
+        let done = if secrets.is_empty() && !recipe.context.dockerfile.needs_buildkit() {
+            self.build_classic(recipe, tag, &labels, &args, context, &mut log).await
+        } else {
+            let order = self.order(recipe, tag, &labels, &args, secrets);
+            self.build_with_buildkit(order, context, &mut log).await
+        };
+        progress.end(&if done.is_ok() { format!("built {tag}") } else { "failed".to_owned() });
+        done
+    }
+
+    async fn build_classic(
+        &self,
+        recipe: &Recipe,
+        tag: &str,
+        labels: &HashMap<String, String>,
+        args: &HashMap<String, String>,
+        context: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+        log: &mut Log<'_>,
+    ) -> Result<()> {
+        let mut options =
+            BuildImageOptionsBuilder::default().t(tag).rm(true).forcerm(true).labels(labels).buildargs(args);
         if let Some(network) = &self.build.network {
             options = options.networkmode(network);
         }
@@ -139,24 +162,56 @@ impl Docker {
         if let Some(target) = &recipe.target {
             options = options.target(target);
         }
-        let additions = additions(&self.build, substitutes, recipe.ca.as_deref());
-        let dockerfile = recipe.context.dockerfile.adapted(&recipe.args, &additions);
-        let mut own = vec![("Dockerfile", dockerfile.into_bytes())];
-        own.extend(recipe.ca.clone().map(|bytes| (CA_FILE, bytes)));
-        let body = bollard::body_try_stream(send(own, recipe.context.items.clone()));
-        let mut building = self.client.build_image(options.build(), None, Some(body));
+        let mut building =
+            self.client.build_image(options.build(), None, Some(bollard::body_try_stream(context)));
         while let Some(info) = building.next().await {
-            match info {
-                Ok(info) => log.classic(info.stream.as_deref().unwrap_or_default()),
-                Err(error) => {
-                    progress.end("failed");
-                    return Err(failed(&log, &recipe.name, error));
-                }
-            }
+            let info = info.map_err(|error| failed(log, &recipe.name, error))?;
+            log.classic(info.stream.as_deref().unwrap_or_default());
         }
-        progress.end(&format!("built {tag}"));
         Ok(())
     }
+
+    /// The same for BuildKit.
+    fn order(
+        &self,
+        recipe: &Recipe,
+        tag: &str,
+        labels: &HashMap<String, String>,
+        args: &HashMap<String, String>,
+        secrets: BTreeMap<String, String>,
+    ) -> Order {
+        let json = |map: &HashMap<String, String>| serde_json::to_string(map).unwrap_or_default();
+        let mut parameters = vec![
+            ("t", tag.to_owned()),
+            ("rm", "1".to_owned()),
+            ("labels", json(labels)),
+            ("buildargs", json(args)),
+        ];
+        // BuildKit knows these by name; everything else is its own network.
+        let network = self.build.network.as_deref().filter(|network| matches!(*network, "host" | "none"));
+        for (name, value) in [
+            ("networkmode", network),
+            ("platform", recipe.platform.as_deref()),
+            ("target", recipe.target.as_deref()),
+        ] {
+            parameters.extend(value.map(|value| (name, value.to_owned())));
+        }
+        Order { name: recipe.name.clone(), parameters, secrets }
+    }
+}
+
+/// The values of the recipe's secrets: read now, handed on, kept nowhere.
+fn secrets(recipe: &Recipe) -> Result<BTreeMap<String, String>> {
+    let mut secrets = BTreeMap::new();
+    for (id, variable) in &recipe.secrets {
+        let value = env(variable).filter(|value| !value.is_empty()).ok_or_else(|| {
+            let message =
+                format!("building {} needs the secret `{id}`, and {variable} is not set", recipe.name);
+            Diagnostic::new("image::no_secret", message).help(format!("set {variable} where tidemill runs"))
+        })?;
+        secrets.insert(id.clone(), value);
+    }
+    Ok(secrets)
 }
 
 /// Whether an image has a name of its own; one whose name moved on is listed as `<none>:<none>`.
@@ -173,14 +228,4 @@ fn failed(log: &Log<'_>, name: &str, error: bollard::errors::Error) -> Diagnosti
         return explain(&format!("build {name}"), error);
     }
     log.failed(name, &words(&error))
-}
-
-fn no_buildkit(name: &str, needs: &str) -> Diagnostic {
-    Diagnostic::new(
-        "image::needs_buildkit",
-        format!("{name} uses `{needs}`, which only BuildKit understands"),
-    )
-    .help(
-        "write it without; build arguments are no place for a secret, because the image's history keeps them",
-    )
 }

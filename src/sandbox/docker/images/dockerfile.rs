@@ -29,9 +29,14 @@ impl Instruction<'_> {
         self.words.get(place + 1).map(|name| name.to_lowercase())
     }
 
-    /// The value of a flag such as `--from=`.
+    /// What stands between the instruction and the rest: `--from=...`.
+    fn flags(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().skip(1).copied().take_while(|word| word.starts_with("--"))
+    }
+
+    /// The value of a flag.
     fn flag(&self, name: &str) -> Option<&str> {
-        self.words.iter().find_map(|word| word.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
+        self.flags().find_map(|word| word.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
     }
 }
 
@@ -103,23 +108,15 @@ impl Dockerfile {
         adapted
     }
 
-    /// Whether it uses what only BuildKit understands, and what that is.
-    pub(super) fn needs_buildkit(&self) -> Option<&'static str> {
-        self.instructions().iter().find_map(|instruction| {
-            let is_run = instruction.is("RUN");
-            if is_run && instruction.flag("mount").is_some_and(|mount| mount.contains("type=secret")) {
-                Some("RUN --mount=type=secret")
-            } else if is_run && instruction.words.iter().any(|word| word.starts_with("--mount")) {
-                Some("RUN --mount")
-            } else if is_run && instruction.words.get(1).is_some_and(|word| heredoc(word).is_some()) {
-                Some("RUN <<EOF")
-            } else if instruction.is("COPY")
-                && instruction.words.iter().any(|word| word.starts_with("--link"))
-            {
-                Some("COPY --link")
-            } else {
-                None
-            }
+    /// Whether it uses what only BuildKit understands.
+    pub(super) fn needs_buildkit(&self) -> bool {
+        self.instructions().iter().any(|instruction| {
+            let has = |start: &str| instruction.flags().any(|flag| flag.starts_with(start));
+            let is_heredoc = || instruction.words.iter().any(|word| heredoc(word).is_some());
+            let (is_run, is_copy) = (instruction.is("RUN"), instruction.is("COPY"));
+            is_run && (has("--mount") || has("--network") || has("--security"))
+                || is_copy && (has("--link") || has("--chmod") || has("--exclude"))
+                || (is_run || is_copy) && is_heredoc()
         })
     }
 
@@ -245,7 +242,9 @@ mod tests {
     fn words_inside_of_commands_are_no_instructions() {
         let text = "FROM a\nRUN sql 'SELECT x \\\nFROM users'\nRUN <<EOF\nFROM b\nEOF\nFROM c\n";
         assert_eq!(bases(text, &[], None), ["a", "c"]);
-        assert_eq!(Dockerfile(text.to_owned()).needs_buildkit(), Some("RUN <<EOF"));
+        let needs = |text: &str| Dockerfile(text.to_owned()).needs_buildkit();
+        assert!(needs(text) && needs("RUN --mount=type=secret,id=x true") && needs("COPY --chmod=755 a b"));
+        assert!(!needs("FROM a\nRUN echo --mount\nCOPY --chown=1 a b\n"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod bases;
 mod build;
+mod buildkit;
 mod context;
 mod credentials;
 mod dockerfile;
