@@ -94,6 +94,19 @@ impl Progress for Told {
     }
 }
 
+/// Changes a file of the context once the first step runs.
+struct Meddler<'a>(&'a Project);
+
+impl Progress for Meddler<'_> {
+    fn begin(&self, _: &str) {}
+    fn at(&self, detail: &str) {
+        if detail.starts_with("step 2 of ") {
+            self.0.put("images/app/a.txt", "changed");
+        }
+    }
+    fn end(&self, _: &str) {}
+}
+
 fn folder(build: Folder) -> Image {
     Image { origin: Origin::Folder(build), ..Image::default() }
 }
@@ -126,6 +139,20 @@ async fn what_is_sent_is_what_the_ignore_file_leaves() {
     let again = docker.prepare(&image, &told).await.unwrap();
     assert_eq!((again.digest, again.fresh), (first.digest, false));
     assert!(told.0.into_inner().unwrap().is_empty(), "nothing is built, nothing is sent");
+}
+
+#[tokio::test]
+async fn a_folder_that_changes_while_it_is_built_gives_no_image() {
+    let salt = fastrand::u64(..).to_string();
+    let project = Project::new()
+        .file("images/app/Dockerfile", "FROM scratch\nCOPY a.txt /app/\nENV A=b\n")
+        .file("images/app/a.txt", &salt);
+    let docker = plain(&project).await;
+    let image = Image::folder("images/app");
+    let changed = docker.prepare(&image, &Meddler(&project)).await.unwrap_err();
+    assert_eq!(changed.code(), "image::changed");
+    project.put("images/app/a.txt", &salt);
+    assert_eq!(docker.find_image(&image).await.unwrap(), None);
 }
 
 #[tokio::test]

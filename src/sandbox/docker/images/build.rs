@@ -59,6 +59,10 @@ impl Docker {
             return Ok(built);
         }
         self.build(&recipe, &tag, bases, progress).await?;
+        if let Err(changed) = self.check_unchanged(&recipe).await {
+            self.forget(&tag).await?;
+            return Err(changed);
+        }
         let built = self.tagged(&tag).await?;
         built.map(|built| Built { fresh: true, ..built }).ok_or_else(|| {
             Diagnostic::new("image::vanished", format!("the image `{tag}` was built and is not there"))
@@ -125,7 +129,7 @@ impl Docker {
         let proxies = proxies(&self.build, &env);
         let mut hidden = passwords(&proxies);
         hidden.extend(secrets.values().cloned());
-        let mut log = Log::new(progress, hidden);
+        let mut log = Log::new(progress, &hidden);
         let args: HashMap<String, String> = proxies.into_iter().chain(recipe.args.clone()).collect();
         let additions = additions(&self.build, substitutes, recipe.ca.as_deref());
         let dockerfile = recipe.context.dockerfile.adapted(&recipe.args, &additions);

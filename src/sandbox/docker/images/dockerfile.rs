@@ -200,15 +200,13 @@ fn fill(text: &str, known: &BTreeMap<String, String>) -> String {
     while let Some(at) = rest.find('$') {
         filled.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        let (name, usual, after) = match rest.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
-            Some((inner, after)) => {
-                let (name, usual) = inner.split_once(":-").unwrap_or((inner, ""));
-                (name, usual, after)
-            }
-            None => {
-                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-                (&rest[..end], "", &rest[end..])
-            }
+        let braced = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let (name, usual, after) = if let Some((inner, after)) = braced {
+            let (name, usual) = inner.split_once(":-").unwrap_or((inner, ""));
+            (name, usual, after)
+        } else {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            (&rest[..end], "", &rest[end..])
         };
         let value = known.get(name).map(String::as_str).filter(|value| !value.is_empty());
         filled.push_str(value.unwrap_or(usual));

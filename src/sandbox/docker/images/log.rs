@@ -10,6 +10,8 @@ use crate::sandbox::docker::images::settings::CA_FILE;
 
 /// Lines of a failed step that are shown.
 const LAST_LINES: usize = 20;
+/// Less than this is no secret worth the name.
+const SHORTEST: usize = 4;
 /// What stands in place of something that must not be shown.
 const HIDDEN: &str = "[hidden]";
 
@@ -23,8 +25,10 @@ pub(super) struct Log<'a> {
 
 impl<'a> Log<'a> {
     /// One that never shows what is in `hidden`.
-    pub(super) fn new(progress: &'a dyn Progress, hidden: Vec<String>) -> Self {
-        let hidden = hidden.into_iter().filter(|word| !word.is_empty()).collect();
+    pub(super) fn new(progress: &'a dyn Progress, hidden: &[String]) -> Self {
+        // A key may have many lines; parts that are too short occur by chance.
+        let lines = hidden.iter().flat_map(|value| value.lines()).map(str::trim);
+        let hidden = lines.filter(|line| line.len() >= SHORTEST).map(str::to_owned).collect();
         Self { progress, hidden, step: None, last: VecDeque::new() }
     }
 
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_failure_shows_its_step_and_clean_lines() {
-        let mut log = Log::new(&Silent, vec!["s3cret".into()]);
+        let mut log = Log::new(&Silent, &["s3cret".into()]);
         log.classic("Step 1/2 : FROM a\n ---> 123\nStep 2/2 : RUN pip install x\n ---> Running in 1\n");
         log.classic("10%\r\u{1b}[31mERROR: No matching distribution found for x (s3cret)\u{1b}[0m\n\u{7}\n");
         let failed =

@@ -35,7 +35,9 @@ pub(super) fn dockerfile(base: &str, packages: &Packages) -> String {
 
 /// Words for the shell. What a script may name holds no quote; one would be left out.
 fn quoted(packages: &[String]) -> String {
-    packages.iter().map(|package| format!(" '{}'", package.replace(['\'', '\n'], ""))).collect()
+    packages
+        .iter()
+        .fold(String::new(), |words, package| words + " '" + &package.replace(['\'', '\n'], "") + "'")
 }
 
 #[cfg(test)]

@@ -62,8 +62,19 @@ fn refused(
 ) -> Diagnostic {
     let why = why.trim();
     let lower = why.to_lowercase();
+    let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let wants_name = ["unauthorized", "denied", "no basic auth", "authentication required", "forbidden"];
-    let help = if wants_name.iter().any(|word| lower.contains(word)) {
+    let help = if is(&["no space left", "disk quota"]) {
+        "the engine's disk is full: `docker system df` shows what takes room; `tidemill images prune` and `docker \
+         system prune` free it"
+            .to_owned()
+    } else if is(&["x509", "certificate"]) {
+        format!(
+            "the engine does not trust the certificate of {host}: put the one that signed it where the engine looks, \
+             /etc/docker/certs.d/{host}/ca.crt; it is the engine that pulls, so `ca_bundle` does not help here. Where \
+             it cannot be pulled at all, a script under [bases] makes it"
+        )
+    } else if is(&wants_name) {
         match origin {
             Some(origin) => format!(
                 "{host} was given the credentials of {origin} and refused them, or has no such image: is the name \
@@ -106,5 +117,9 @@ mod tests {
                 .contains("other platforms")
         );
         assert!(help(None, None, "connection refused").contains("[bases]"));
+        assert!(
+            help(None, None, "x509: certificate signed by unknown authority").contains("certs.d/r.example")
+        );
+        assert!(help(None, None, "write /x: no space left on device").contains("images prune"));
     }
 }

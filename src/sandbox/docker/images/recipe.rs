@@ -19,6 +19,8 @@ pub(super) struct Recipe {
     pub(super) repository: String,
     /// Files and Dockerfile.
     pub(super) context: Context,
+    /// The folder they were read from.
+    pub(super) folder: Option<String>,
     /// The stage to build.
     pub(super) target: Option<String>,
     /// Build arguments: the project's and the image's own, which come first.
@@ -48,6 +50,7 @@ impl Docker {
             name: folder.path.clone(),
             repository: repository(&folder.path),
             context,
+            folder: Some(folder.path.clone()),
             target: folder.target.clone(),
             args,
             secrets: folder.secrets.clone(),
@@ -57,6 +60,22 @@ impl Docker {
             content: Digest::of(""),
         };
         Ok(self.hashed(recipe))
+    }
+
+    async fn context(&self, folder: &str) -> Result<Context> {
+        let (root, path) = (self.root.clone(), folder.to_owned());
+        let reading = tokio::task::spawn_blocking(move || Context::read(&root, &path));
+        reading.await.map_err(|error| Diagnostic::new("image::context", error.to_string()))?
+    }
+
+    /// That what was sent is what was hashed: the hash would promise the wrong content for ever.
+    pub(super) async fn check_unchanged(&self, recipe: &Recipe) -> Result<()> {
+        let Some(folder) = &recipe.folder else { return Ok(()) };
+        if self.context(folder).await?.digest == recipe.context.digest {
+            return Ok(());
+        }
+        Err(Diagnostic::new("image::changed", format!("files in {folder} changed while it was built"))
+            .help("run it again; .dockerignore leaves out what something keeps writing to"))
     }
 
     /// The recipe of packages on top of `base`.
@@ -72,6 +91,7 @@ impl Docker {
             name: name.to_owned(),
             repository: repository(name.split(['@', ':']).next().unwrap_or(name)) + "-packages",
             context: Context::of(packages::dockerfile(base, packages)),
+            folder: None,
             target: None,
             args: self.build.args.clone(),
             secrets: BTreeMap::new(),
@@ -87,11 +107,11 @@ impl Docker {
     fn hashed(&self, mut recipe: Recipe) -> Recipe {
         let mut hasher = Hasher::default();
         hasher.update(recipe.context.digest.as_str().as_bytes());
-        let pairs = |kind: &'static str, pairs: &BTreeMap<String, String>| -> String {
-            pairs.iter().map(|(name, value)| format!("\0{kind} {name}={value}")).collect()
-        };
-        hasher.update(pairs("arg", &recipe.args).as_bytes());
-        hasher.update(pairs("secret", &recipe.secrets).as_bytes());
+        for (kind, pairs) in [("arg", &recipe.args), ("secret", &recipe.secrets)] {
+            for (name, value) in pairs {
+                hasher.update(format!("\0{kind} {name}={value}").as_bytes());
+            }
+        }
         for (name, address) in settings::mirrors(&self.build) {
             hasher.update(format!("\0mirror {name}={address}").as_bytes());
         }

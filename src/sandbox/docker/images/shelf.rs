@@ -108,6 +108,16 @@ impl Docker {
         Ok(containers.into_iter().filter_map(|container| container.image_id).collect())
     }
 
+    /// Takes a tag away that promises what the image is not.
+    pub(super) async fn forget(&self, tag: &str) -> Result<()> {
+        let options = RemoveImageOptionsBuilder::default().build();
+        match self.client.remove_image(tag, Some(options), None).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_missing(&error) => Ok(()),
+            Err(error) => Err(explain("remove the image", error)),
+        }
+    }
+
     /// Removes an image, unless something on the engine still needs it.
     pub async fn remove_kept(&self, kept: &Kept) -> Result<Removed> {
         // By its tag where it has one: the engine does not remove a tagged image by its digest without force, and

@@ -147,7 +147,7 @@ mod tests {
             ],
             logs: vec![printed("a", "a clue\nhal"), printed("b", "other\n"), printed("a", "f\n")],
         };
-        let mut log = Log::new(&Silent, Vec::new());
+        let mut log = Log::new(&Silent, &[]);
         let mut trace = Trace::default();
         trace.take(&status.encode_to_vec(), &mut log);
         let ended = Status {
