@@ -7,12 +7,13 @@ use std::sync::Mutex;
 
 use bollard::query_parameters::RemoveImageOptionsBuilder;
 use futures_util::StreamExt as _;
+use tidemill::config::build::{Proxies, Proxy};
 use tidemill::config::{Build, Registry as Account};
 use tidemill::sandbox::docker::Docker;
 use tidemill::sandbox::{Engine as _, Progress, ReadyImage, Silent};
 use tidemill::workflow::image::{Folder, Image, Origin, Packages, Pull};
 
-use crate::support::engine::{connect, engine_in, small_image};
+use crate::support::engine::{connect, engine_in, repository, small_image};
 use crate::support::project::Project;
 use crate::support::registry::{PASSWORD, PASSWORD_VARIABLE, Registry, USER};
 
@@ -234,6 +235,56 @@ async fn a_build_secret_is_used_and_kept_nowhere() {
         failed.message()
     );
     assert!(failed.advice().unwrap().contains(&format!("  a clue {salt}\n")), "{failed:?}");
+}
+
+#[tokio::test]
+async fn settings_reach_builds_and_leave_no_trace() {
+    small_image().await;
+    let salt = fastrand::u64(..);
+    let project = Project::new().file("ca.crt", "certificate").file(
+        "images/app/Dockerfile",
+        format!(
+            "FROM python:3.12-slim\nRUN echo {salt} by $http_proxy && [ \"$HTTPS_PROXY\" = \"$http_proxy\" ] && \
+             [ \"$PIP_INDEX_URL\" = https://pypi.example/simple ] && [ \"$APT_MIRROR\" = http://mirror.example ] && \
+             [ \"$(cat $PIP_CERT)\" = certificate ]\n"
+        ),
+    );
+    let proxy = Some("http://me:pass-word@127.0.0.1:9".to_owned());
+    let build = Build {
+        proxy: Some(Proxy::Given(Proxies { http: proxy.clone(), https: proxy, no: None })),
+        apt_mirror: Some("http://mirror.example".into()),
+        pip_index: Some("https://pypi.example/simple".into()),
+        ca_bundle: Some("ca.crt".into()),
+        ..Build::default()
+    };
+    let repository = repository();
+    let script = repository.root.join("images/base/bootstrap").to_string_lossy().into_owned();
+    let bases = [("python:3.12-slim".to_owned(), script)].into();
+    let docker = connect(project.root(), &build, &bases).await;
+    let image = Image::folder("images/app");
+    let told = Told::default();
+    let ready = docker.prepare(&image, &told).await.unwrap();
+    let mut gone = Gone(vec![ready.digest.clone()]);
+    let told = told.0.into_inner().unwrap().join("\n");
+    assert!(told.contains("by http://[hidden]@127.0.0.1:9") && !told.contains("pass-word"), "{told}");
+    let history = format!("{:?}", raw().image_history(&ready.digest).await.unwrap());
+    let config = format!("{:?}", raw().inspect_image(&ready.digest).await.unwrap().config);
+    for trace in ["pass-word", "127.0.0.1:9"] {
+        assert!(!history.contains(trace) && !config.contains(trace), "{trace} is in the image");
+    }
+    // By which way a file comes does not change it; which certificates are in it does.
+    let plain = connect(project.root(), &Build { proxy: None, ..build.clone() }, &bases).await;
+    assert_eq!(plain.find_image(&image).await.unwrap().map(|found| found.digest), Some(ready.digest.clone()));
+    project.put("ca.crt", "another");
+    assert_eq!(docker.find_image(&image).await.unwrap(), None);
+    project.put("ca.crt", "certificate");
+
+    // Packages go on top of a folder's image as well.
+    let packages = Packages { python: vec!["pip>=9".into()], apt: vec![] };
+    let upper = docker.prepare(&Image { packages, ..image }, &Silent).await.unwrap();
+    gone.0.insert(0, upper.digest.clone());
+    assert!(upper.fresh && upper.digest != ready.digest);
+    assert_eq!(upper.substituted_base, ready.substituted_base);
 }
 
 #[tokio::test]
