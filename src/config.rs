@@ -1,5 +1,7 @@
 //! `tidemill.toml`: the project's folders, models, images and watch settings.
 
+pub mod build;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +11,8 @@ use serde::{Deserialize, Deserializer};
 use crate::diagnostic::{Diagnostic, Result, Source};
 use crate::event::usage::Price;
 use crate::workflow::units;
+
+pub use build::{Build, Registry};
 
 /// The file that makes a folder a project.
 pub const FILE: &str = "tidemill.toml";
@@ -34,6 +38,8 @@ pub struct Config {
     pub build: Build,
     /// `[bases]`: image reference = root-relative bootstrap script, for bases that cannot be pulled.
     pub bases: BTreeMap<String, String>,
+    /// `[registries."HOST"]`
+    pub registries: BTreeMap<String, Registry>,
     /// `[models.NAME]`
     pub models: BTreeMap<String, ModelConfig>,
 }
@@ -84,18 +90,6 @@ impl Default for Watch {
     fn default() -> Self {
         Self { settle: Duration::from_secs(2), rescan: Duration::from_secs(60), concurrency: 2 }
     }
-}
-
-/// What reaches image builds.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Build {
-    /// Network mode of build steps, e.g. `host`; the engine's default when absent.
-    pub network: Option<String>,
-    /// Certificates build steps trust: a path, or `host` for the machine's own bundle where it has one.
-    pub ca_bundle: Option<String>,
-    /// Build arguments for every build.
-    pub args: BTreeMap<String, String>,
 }
 
 /// One model.

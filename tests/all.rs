@@ -17,6 +17,7 @@ mod drop_folder;
 mod expect;
 mod guard;
 mod helper;
+mod images;
 mod model;
 mod recovery;
 mod sandbox;

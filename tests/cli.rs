@@ -42,7 +42,9 @@ fn help_names_every_command_and_succeeds() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let help = tidemill(folder.path(), &["--help"]);
     assert_eq!(help.code, Some(0));
-    for command in ["init", "check", "run", "watch", "runs", "show", "logs", "explain", "doctor", "demo"] {
+    for command in
+        ["init", "check", "run", "watch", "runs", "show", "logs", "explain", "images", "doctor", "demo"]
+    {
         let line = format!("\n  {command} ");
         assert!(help.out.contains(&line), "{command} is missing in\n{}", help.out);
     }

@@ -594,7 +594,7 @@ async fn an_image_is_built_once_for_each_content() {
     std::fs::write(folder.join("Dockerfile"), "FROM python:3.12-slim\nCOPY data.txt /data.txt\n").unwrap();
     write(&salt.to_string());
     let docker = engine_in(project.path()).await;
-    let image = Image::Build("images/once".to_owned());
+    let image = Image::folder("images/once");
     let (one, two) = tokio::join!(docker.prepare(&image, &Silent), docker.prepare(&image, &Silent));
     let (one, two) = (one.unwrap(), two.unwrap());
     write("other");
@@ -616,7 +616,7 @@ async fn a_failing_build_step_is_shown_with_its_last_lines() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("Dockerfile"), "FROM python:3.12-slim\nRUN echo a clue && exit 3\n").unwrap();
     let docker = engine_in(project.path()).await;
-    let failed = docker.prepare(&Image::Build("images/broken".to_owned()), &Silent).await.unwrap_err();
+    let failed = docker.prepare(&Image::folder("images/broken"), &Silent).await.unwrap_err();
     assert_eq!(failed.code(), "image::build_failed");
     assert!(failed.message().contains("RUN echo a clue"), "{}", failed.message());
     assert!(failed.advice().unwrap_or_default().contains("a clue"), "{failed:?}");
@@ -625,10 +625,10 @@ async fn a_failing_build_step_is_shown_with_its_last_lines() {
 #[tokio::test]
 async fn an_image_that_is_nowhere_says_what_to_do() {
     let docker = engine().await;
-    let image = Image::Reference("localhost:1/no/such/image:1".to_owned());
+    let image = Image::tag("localhost:1/no/such/image:1");
     let refused = docker.prepare(&image, &Silent).await.unwrap_err();
     assert_eq!(refused.code(), "image::pull_refused");
     assert!(refused.advice().unwrap_or_default().contains("[bases]"), "{refused:?}");
-    let missing = docker.prepare(&Image::Build("images/none".to_owned()), &Silent).await.unwrap_err();
+    let missing = docker.prepare(&Image::folder("images/none"), &Silent).await.unwrap_err();
     assert_eq!(missing.code(), "image::context");
 }

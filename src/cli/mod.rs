@@ -4,6 +4,7 @@ pub mod check;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
+pub mod images;
 pub mod init;
 pub mod live;
 pub mod logs;
@@ -56,6 +57,9 @@ pub enum Command {
     Logs(logs::Args),
     /// Say what would happen to a path in the drop folder, and why
     Explain(explain::Args),
+    /// List, build and remove the images workflows run in
+    #[command(subcommand)]
+    Images(images::Command),
     /// Check Docker, models, disk and folders, and say what to do about what is wrong
     Doctor(doctor::Args),
     /// See the whole thing work: a year of readings, a scripted analyst, a real container
@@ -154,6 +158,7 @@ impl Cli {
             Command::Show(args) => show::run(&context, args).await,
             Command::Logs(args) => logs::run(&context, args).await,
             Command::Explain(args) => explain::run(&context, args).await,
+            Command::Images(command) => images::run(&context, command).await,
             Command::Doctor(args) => doctor::run(&context, args).await,
             Command::Demo(args) => demo::run(&context, args).await,
         };

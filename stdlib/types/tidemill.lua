@@ -44,9 +44,21 @@
 ---@class tidemill.Drop
 ---@field glob string Pattern relative to the inbox: `*` within a folder, `**` across folders, `{a,b}`, `[0-9]`.
 
----An image that is built.
----@class tidemill.Build
----@field build string A folder of the project with a Dockerfile, e.g. `images/python-data`.
+---How an image is made: from a folder (`build`), or from another image (`from`).
+---@class tidemill.ImageOptions
+---@field build? string A folder of the project with a Dockerfile, e.g. `images/python-data`.
+---@field from? string A tag or digest, e.g. `python:3.12-slim`, for `packages`, `platform` and `pull`.
+---@field target? string The stage of the Dockerfile to build; the last one without.
+---@field args? table<string, string> Build arguments. They are kept in the image's history.
+---@field secrets? table<string, tidemill.Secret> Build secrets: id = mill.secret "NAME", for `RUN --mount=type=secret,id=...`.
+---@field packages? tidemill.Packages What is installed on top.
+---@field platform? string For which platform, e.g. `linux/amd64`; the engine's own without.
+---@field pull? "missing"|"never"|"always" When a registry is asked for it, or for its base; `missing` without.
+
+---What is installed on top of an image; `apt` comes first.
+---@class tidemill.Packages
+---@field apt? string[] Debian packages: `jq`, or `jq=1.6-2.1`.
+---@field python? string[] Python packages, for pip: `pandas==2.2.3`, `polars>=1,<2`.
 
 ---What the agent may do with an entry of the manifest.
 ---@class tidemill.Rights
@@ -131,8 +143,8 @@ function mill.workflow(options) end
 ---@return tidemill.Trigger
 function mill.drop(options) end
 
----The container image: a tag, or a folder with a Dockerfile.
----@param image string|tidemill.Build
+---The container image: a tag or digest, or how it is made.
+---@param image string|tidemill.ImageOptions
 ---@return tidemill.Image
 function mill.image(image) end
 

@@ -34,7 +34,7 @@ pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String
 
 /// The tests' image: the base of this repository's images, with a shell and Python.
 pub async fn small_image() -> ReadyImage {
-    let image = Image::Reference("python:3.12-slim".to_owned());
+    let image = Image::tag("python:3.12-slim");
     engine().await.prepare(&image, &Silent).await.expect("the base image can be pulled or made")
 }
 
@@ -85,7 +85,7 @@ where
     let state = tempfile::tempdir().expect("a folder");
     let bubblewrap =
         Bubblewrap::open(state.path()).await.expect("these tests need bubblewrap: `apt install bubblewrap`");
-    let image = bubblewrap.prepare(&Image::Reference(String::new()), &Silent).await.expect("no image");
+    let image = bubblewrap.prepare(&Image::tag(""), &Silent).await.expect("no image");
     let sandbox = bubblewrap.start(&run_id(), &image, &spec(limits)).await.expect("a sandbox");
     with(sandbox, &test).await;
     let left = std::fs::read_dir(state.path().join("local")).expect("its folder").count();

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod engine;
 pub mod project;
+pub mod registry;
 pub mod stage;
 pub mod web;
 pub mod wire;

@@ -1,6 +1,6 @@
 //! The workflows: do they load, and which images do they need?
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::cli::doctor::finding::Finding;
 use crate::cli::doctor::git;
@@ -40,8 +40,8 @@ pub(super) async fn examine(project: &Project) -> (Vec<Finding>, Vec<Image>) {
         }
     }
     findings.extend(git::examine(&checked.workflows).await);
-    let mut seen = BTreeSet::new();
+    let mut seen = HashSet::new();
     let images = checked.workflows.into_iter().map(|workflow| workflow.image);
-    let images = images.filter(|image| seen.insert(image.reference().to_owned())).collect();
+    let images = images.filter(|image| seen.insert(image.clone())).collect();
     (findings, images)
 }

@@ -1,9 +1,12 @@
 //! Finding the engine and agreeing on an API version.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bollard::{API_DEFAULT_VERSION, Docker};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::diagnostic::{Diagnostic, Result};
 
@@ -50,6 +53,21 @@ fn open(host: &str) -> Result<Docker, bollard::errors::Error> {
         None => Docker::connect_with_http(host, ANSWER_SECONDS, API_DEFAULT_VERSION),
     }
 }
+
+/// A connection of its own to the same engine.
+pub(super) async fn dial() -> io::Result<Box<dyn Duplex>> {
+    let host = host();
+    if let Some(path) = host.strip_prefix("unix://") {
+        return Ok(Box::new(UnixStream::connect(path).await?));
+    }
+    let rest = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
+    Ok(Box::new(TcpStream::connect(rest.trim_end_matches('/')).await?))
+}
+
+/// Bytes both ways.
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 /// `DOCKER_HOST`, then the current context, then the first socket of Docker, rootless Docker or Podman there is.
 fn host() -> String {

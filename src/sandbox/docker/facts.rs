@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use crate::diagnostic::Result;
-use crate::sandbox::ReadyImage;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
-use crate::workflow::image::Image;
 
 /// An engine, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,18 +48,5 @@ impl Docker {
             clock: info.system_time.and_then(|time| time.parse().ok()),
             lacks: limits.into_iter().filter(|(_, has)| *has == Some(false)).map(|(name, _)| name).collect(),
         })
-    }
-
-    /// The image as it stands on the engine; nothing is pulled or built.
-    pub async fn find_image(&self, image: &Image) -> Result<Option<ReadyImage>> {
-        match image {
-            Image::Build(folder) => self.find_built(folder).await,
-            Image::Reference(reference) => Ok(self.digest(reference).await?.map(|digest| ReadyImage {
-                reference: reference.clone(),
-                digest,
-                substituted_base: None,
-                fresh: false,
-            })),
-        }
     }
 }

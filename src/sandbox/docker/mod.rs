@@ -1,12 +1,9 @@
 //! Sandboxes as hardened Docker containers, through bollard.
 
 mod archive;
-mod bases;
-mod build;
 mod collect;
 mod connect;
 mod container;
-mod context;
 mod errors;
 mod exec;
 mod facts;
@@ -29,7 +26,7 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex, oneshot};
 use tokio_util::task::TaskTracker;
 
-use crate::config::Build;
+use crate::config::{Build, Project, Registry};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
 use crate::sandbox::owner::Owner;
@@ -37,6 +34,7 @@ use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
 
 pub use facts::Facts;
+pub use images::{IMAGE_LABEL, Kept, Removed, Whose};
 
 /// Every container and volume of ours carries this label, with the run's id.
 pub const RUN_LABEL: &str = "tidemill.run";
@@ -59,6 +57,7 @@ pub struct Docker {
     root: PathBuf,
     build: Build,
     bases: BTreeMap<String, String>,
+    registries: BTreeMap<String, Registry>,
     owner: Owner,
     /// Removals of containers nobody waits for.
     removals: TaskTracker,
@@ -67,6 +66,13 @@ pub struct Docker {
 }
 
 impl Docker {
+    /// Connects with all that a project's settings say of images.
+    pub async fn open(project: &Project) -> Result<Self> {
+        let config = &project.config;
+        let engine = Self::connect(&project.root, &config.build, &config.bases).await?;
+        Ok(Self { registries: config.registries.clone(), ..engine })
+    }
+
     /// Connects to the engine (`DOCKER_HOST`, the current context, the usual sockets) and agrees on an API version.
     pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String>) -> Result<Self> {
         let connect::Connected { client, version, architecture } = connect::connect().await?;
@@ -77,6 +83,7 @@ impl Docker {
             root: root.to_owned(),
             build: build.clone(),
             bases: bases.clone(),
+            registries: BTreeMap::new(),
             owner: Owner::this_process()?,
             removals: TaskTracker::new(),
             helper: Arc::default(),
@@ -95,12 +102,16 @@ impl Docker {
         &self.version
     }
 
+    /// What tells this project's things from another's.
+    fn project_hash(&self) -> String {
+        Digest::of(self.root.as_os_str().as_encoded_bytes()).short().to_owned()
+    }
+
     fn labels(&self, run: &RunId) -> std::collections::HashMap<String, String> {
-        let project = Digest::of(self.root.as_os_str().as_encoded_bytes()).short().to_owned();
         [
             (RUN_LABEL.to_owned(), run.to_string()),
             (OWNER_LABEL.to_owned(), self.owner.to_string()),
-            (PROJECT_LABEL.to_owned(), project),
+            (PROJECT_LABEL.to_owned(), self.project_hash()),
         ]
         .into()
     }

@@ -26,8 +26,8 @@ use crate::sandbox::local::limits;
 use crate::sandbox::local::place;
 use crate::sandbox::local::system::{AGENT, Given, arguments};
 use crate::sandbox::{
-    Caps, Collected, Command, Executed, Placed, Placement, Sandbox, SandboxError, Spec, Stdio, environment,
-    no_room,
+    Caps, Collected, Command, Executed, Placed, Placement, Sandbox, SandboxError, Spec, Stdio, USUAL_MODE,
+    environment, no_room,
 };
 use crate::workflow::manifest::Access;
 use crate::workflow::mode::Mode;

@@ -5,13 +5,12 @@ use mlua::{Lua, MultiValue, Value};
 use super::objects::{CONTENT, Thing};
 use super::{Class, Entry, Field, Module, content};
 use crate::diagnostic::Diagnostic;
-use crate::script::declare::{agent, limits, workflow};
+use crate::script::declare::{agent, image, limits, packages, workflow};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
+use crate::script::value;
 use crate::script::view;
-use crate::script::{files, value};
-use crate::workflow::image::Image;
 use crate::workflow::trigger::Drop;
 
 /// The module.
@@ -34,9 +33,9 @@ pub(super) const MODULE: Module = Module {
         },
         Entry {
             name: "image",
-            signature: "(image: string|tidemill.Build): tidemill.Image",
-            doc: "The container image: a tag, or a folder with a Dockerfile.",
-            run: image,
+            signature: "(image: string|tidemill.ImageOptions): tidemill.Image",
+            doc: "The container image: a tag or digest, or how it is made.",
+            run: declare_image,
         },
         Entry {
             name: "input",
@@ -101,7 +100,8 @@ pub(super) const MODULE: Module = Module {
         &limits::LIMITS,
         &workflow::REPAIR,
         &DROP,
-        &BUILD,
+        &image::IMAGE,
+        &packages::PACKAGES,
         &content::RIGHTS,
         &content::DIR,
         &content::url::URL,
@@ -122,17 +122,6 @@ const DROP: Class = Class {
         name: "glob",
         kind: "string",
         doc: "pattern relative to the inbox: `*` within a folder, `**` across folders, `{a,b}`, `[0-9]`",
-    }],
-};
-
-const BUILD: Class = Class {
-    name: "tidemill.Build",
-    word: "mill.image",
-    doc: "An image that is built.",
-    fields: &[Field {
-        name: "build",
-        kind: "string",
-        doc: "a folder of the project with a Dockerfile, e.g. `images/python-data`",
     }],
 };
 
@@ -179,53 +168,13 @@ fn glob(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String>
     value::bad(host, place, "script::bad_glob", message, help)
 }
 
-fn image(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
+fn declare_image(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
     host.loading("mill.image")?;
     let place = host.call_site(lua, "image", &arguments).argument(0);
     let value = arguments.into_iter().next().unwrap_or(Value::Nil);
-    let image = match value {
-        Value::String(_) => tag(&host, &place, &value).map(Image::Reference),
-        other => Fields::read(&host, other, place, &BUILD)
-            .and_then(|fields| fields.with("build", folder))
-            .map(Image::Build),
-    };
-    lua.pack(Thing::Image(image.unwrap_or(Image::Reference(String::new()))))
-}
-
-fn tag(host: &Host, place: &Place, value: &Value) -> Option<String> {
-    let text = value::text(host, place, "mill.image", value)?;
-    let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:@".contains(c));
-    if fits {
-        return Some(text);
-    }
-    let message = format!("`{}` is not the tag of an image", value::shorten(&text));
-    let help = "write it like `python:3.12-slim`, or build one with mill.image { build = \"images/NAME\" }";
-    value::bad(host, place, "script::bad_image", message, help)
-}
-
-fn folder(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
-    let text = value::text(host, place, path, value)?;
-    let shown = value::shorten(&text);
-    let folder = match files::normal(&text) {
-        Ok(folder) => folder,
-        Err(why) => {
-            let message = format!("`{shown}` {why}");
-            return value::bad(host, place, "script::bad_path", message, "name a folder of the project");
-        }
-    };
-    if host.files().is_pinned() {
-        return Some(folder);
-    }
-    let help = format!("make {shown}/Dockerfile, or name an image that exists with mill.image \"TAG\"");
-    let dockerfile = format!("{folder}/Dockerfile");
-    let message = match host.files().path(&folder) {
-        Err(why) => format!("the image folder `{shown}` {why}"),
-        Ok(found) if !found.is_dir() => format!("the image folder `{shown}` is not a folder"),
-        Ok(_) if !host.files().has(&dockerfile) => format!("the image folder `{shown}` has no Dockerfile"),
-        Ok(_) => return Some(folder),
-    };
-    value::bad(host, place, "script::missing_file", message, &help)
+    let image = image::read(&host, place, value);
+    lua.pack(Thing::Image(image.unwrap_or_default()))
 }
 
 fn secret(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {

@@ -3,7 +3,9 @@
 pub(super) mod agent;
 pub(super) mod columns;
 pub(super) mod environment;
+pub(super) mod image;
 pub(super) mod limits;
 pub(super) mod manifest;
+pub(super) mod packages;
 pub(super) mod schema;
 pub(super) mod workflow;

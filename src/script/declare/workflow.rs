@@ -99,7 +99,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         file: String::new(),
         digest: Digest::of(""),
         triggers: triggers(host, &fields),
-        image: fields.with("image", image).unwrap_or(Image::Reference(String::new())),
+        image: fields.with("image", image).unwrap_or_default(),
         manifest: manifest::read(host, fields.map("manifest")),
         environment: fields.with("environment", environment::read).unwrap_or_default(),
         agent: agent.unwrap_or(Agent {

@@ -16,15 +16,19 @@ use crate::event::id::Digest;
 use crate::sandbox::Progress;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
+use crate::sandbox::docker::images::Base;
+use crate::sandbox::docker::images::made::{IMAGE_LABEL, Made};
+use crate::sandbox::docker::images::settings::{env, mirrors, proxies};
 
 /// Lines of a failed script that are shown.
 const LAST_LINES: usize = 15;
 
 impl Docker {
     /// The image a script made before, when it still stands on the engine.
-    pub(super) async fn made_base(&self, script: &str) -> Result<Option<String>> {
+    pub(super) async fn made_base(&self, script: &str) -> Result<Option<Base>> {
         let (_, tag) = self.script(script)?;
-        Ok(self.digest(&tag).await?.map(|_| tag))
+        let digest = self.inspect(&tag).await?.and_then(|image| image.id);
+        Ok(digest.map(|digest| Base { digest, substitute: Some(tag), fresh: false }))
     }
 
     /// Runs the script and imports what it made.
@@ -33,12 +37,12 @@ impl Docker {
         reference: &str,
         script: &str,
         progress: &dyn Progress,
-    ) -> Result<String> {
+    ) -> Result<Base> {
         let (path, tag) = self.script(script)?;
         progress.begin(&format!("making a base in place of {reference} with {script}"));
         let folder = tempfile::tempdir().map_err(|error| no_room(&error.to_string()))?;
         let rootfs = folder.path().join("rootfs.tar");
-        run(script, &path, &rootfs, progress).await?;
+        run(script, &path, &rootfs, &self.reach(), progress).await?;
         progress.at("importing it");
         let file = tokio::fs::File::open(&rootfs).await.map_err(|error| {
             Diagnostic::new("image::bootstrap", format!("{script} ended well and wrote no tar file"))
@@ -46,14 +50,32 @@ impl Docker {
                 .help("it must write the root file system to the path in its first argument")
         })?;
         let (name, version) = tag.split_once(':').unwrap_or((&tag, "latest"));
-        let options = CreateImageOptionsBuilder::default().from_src("-").repo(name).tag(version).build();
+        // So that it is known as ours: `tidemill images` lists and removes it.
+        let made = Made { of: script.to_owned(), ..Made::default() };
+        let labels = vec![format!("LABEL {IMAGE_LABEL}='{}'", made.label().replace('\'', ""))];
+        let options = CreateImageOptionsBuilder::default()
+            .from_src("-")
+            .repo(name)
+            .tag(version)
+            .changes(labels)
+            .build();
         let body = bollard::body_try_stream(ReaderStream::with_capacity(file, 1 << 18));
         let mut importing = self.client.create_image(Some(options), Some(body), None).boxed();
         while let Some(step) = importing.next().await {
             step.map_err(|error| explain(&format!("import the base made by {script}"), error))?;
         }
         progress.end(&format!("made {tag}"));
-        Ok(tag)
+        let made = self.made_base(script).await?;
+        made.map(|base| Base { fresh: true, ..base }).ok_or_else(|| {
+            Diagnostic::new("image::vanished", format!("the image `{tag}` was made and is not there"))
+                .help("did something remove it at the same time? run it again")
+        })
+    }
+
+    /// How the script reaches the network: the variables that build steps have as well.
+    fn reach(&self) -> Vec<(String, String)> {
+        let mirrors = mirrors(&self.build).map(|(name, address)| (name.to_owned(), address.to_owned()));
+        proxies(&self.build, &env).into_iter().chain(mirrors).collect()
     }
 
     /// The script's path and the tag of what it makes: the same script, the same image.
@@ -81,7 +103,13 @@ impl Drop for Group {
     }
 }
 
-async fn run(script: &str, path: &Path, rootfs: &Path, progress: &dyn Progress) -> Result<()> {
+async fn run(
+    script: &str,
+    path: &Path,
+    rootfs: &Path,
+    reach: &[(String, String)],
+    progress: &dyn Progress,
+) -> Result<()> {
     let failed = |why: String, last: &VecDeque<String>| {
         let lines: Vec<String> = last.iter().map(|line| format!("  {line}")).collect();
         progress.end("failed");
@@ -92,6 +120,7 @@ async fn run(script: &str, path: &Path, rootfs: &Path, progress: &dyn Progress) 
     let mut child = Command::new("bash")
         .arg(path)
         .arg(rootfs)
+        .envs(reach.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
