@@ -115,7 +115,9 @@ mod tests {
         let frames =
             [Frame::new(1, 7, "hello"), Frame::new(2, u32::MAX, ""), Frame::new(3, 0, vec![0; 70_000])];
         let mut bytes = Vec::new();
-        frames.iter().for_each(|frame| frame.encode(&mut bytes));
+        for frame in &frames {
+            frame.encode(&mut bytes);
+        }
         for size in [1, 2, 3, 9, 1000, bytes.len()] {
             let (mut decoder, mut seen) = (Decoder::default(), Vec::new());
             for piece in bytes.chunks(size) {

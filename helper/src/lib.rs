@@ -4,3 +4,7 @@
 //! uses [`frame`] as well: both ends speak through one definition.
 
 pub mod frame;
+#[cfg(target_os = "linux")]
+pub mod probe;
+#[cfg(target_os = "linux")]
+pub mod sys;

@@ -31,9 +31,9 @@ pub(super) const AGENT_ID: u64 = 1000;
 /// The process that keeps the container alive is another user's, so that no command can end it.
 const KEEPER: &str = "65534:65534";
 /// Files and folders that fit in the workspace: a loop that makes files must not eat the machine's memory.
-const INODES: u64 = 200_000;
+pub const INODES: u64 = 200_000;
 /// Bytes of `/tmp`.
-const TMP_BYTES: u64 = 256 << 20;
+pub const TMP_BYTES: u64 = 256 << 20;
 
 /// One running container.
 pub(super) struct Container {

@@ -10,6 +10,7 @@ mod context;
 mod errors;
 mod exec;
 mod facts;
+mod helper;
 mod images;
 mod isolation;
 mod output;
@@ -35,7 +36,9 @@ use crate::sandbox::docker::owner::Owner;
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
 
+pub use container::{INODES, TMP_BYTES};
 pub use facts::Facts;
+pub use helper::place_helper;
 
 /// Every container and volume of ours carries this label, with the run's id.
 pub const RUN_LABEL: &str = "tidemill.run";

@@ -1,0 +1,3 @@
+//! What the standard library does not offer, and the C library does.
+
+pub mod probe;
