@@ -1,5 +1,7 @@
 //! `tidemill.toml`: the project's folders, models, images and watch settings.
 
+mod sandbox;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +11,8 @@ use serde::{Deserialize, Deserializer};
 use crate::diagnostic::{Diagnostic, Result, Source};
 use crate::event::usage::Price;
 use crate::workflow::units;
+
+pub use sandbox::{HostMount, Sandbox, allowed};
 
 /// The file that makes a folder a project.
 pub const FILE: &str = "tidemill.toml";
@@ -34,6 +38,8 @@ pub struct Config {
     pub build: Build,
     /// `[bases]`: image reference = root-relative bootstrap script, for bases that cannot be pulled.
     pub bases: BTreeMap<String, String>,
+    /// `[sandbox]`
+    pub sandbox: Sandbox,
     /// `[models.NAME]`
     pub models: BTreeMap<String, ModelConfig>,
 }
@@ -202,6 +208,10 @@ impl Config {
                 "`concurrency` is 0, so nothing would ever run".into(),
                 "use 1 or more",
             );
+        }
+        if let Some((place, message)) = self.sandbox.mistake() {
+            let help = "docs/configuration.md says what a mount may be";
+            return wrong(&format!("\"{place}\""), message, help);
         }
         for (name, model) in &self.models {
             let table = format!("[models.{name}");

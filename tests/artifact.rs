@@ -113,6 +113,7 @@ fn isolation() -> Isolation {
         mounts: Vec::new(),
         init: true,
         runtime: "runc".to_owned(),
+        ..Isolation::default()
     }
 }
 

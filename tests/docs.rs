@@ -59,6 +59,7 @@ fn every_setting_is_described() {
     let mut fields = Vec::new();
     for (file, structs) in [
         ("src/config.rs", &["Config", "Folders", "Watch", "Build", "ModelConfig"][..]),
+        ("src/config/sandbox.rs", &["Sandbox", "HostMount"]),
         ("src/event/usage.rs", &["Price"]),
     ] {
         let source = read(&root().join(file));

@@ -1,3 +1,4 @@
 //! What the standard library does not offer, and the C library does.
 
+pub mod confine;
 pub mod probe;

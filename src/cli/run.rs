@@ -50,7 +50,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     }
     let store = Store::open(&project.state()).await?;
     let route = route(&project, &store, &loaded, args.model.as_deref()).await?;
-    let engine = Docker::connect(&project.root, &project.config.build, &project.config.bases).await?;
+    let engine = Docker::of_project(&project).await?;
     super::sweep(context, &engine).await;
     abandoned::bury(&project, &store).await?;
     let conductor = Conductor {

@@ -191,7 +191,8 @@ impl Conductor {
         }
         // Making the image ready is the machine's work, not the run's: the wall limit counts from here.
         let deadline = Deadline::new(self.clock.clone(), stop.clone(), workflow.limits.wall);
-        let spec = Spec { limits: workflow.limits.clone(), ..Spec::default() };
+        let spec =
+            Spec { limits: workflow.limits.clone(), mounts: workflow.mounts.clone(), ..Spec::default() };
         let sandbox = self.engine.start(&run.id, &image, &spec).await?;
         let journal = work.journal;
         let outcome = self.in_sandbox(work, &sandbox, &deadline).await;

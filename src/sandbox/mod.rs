@@ -47,6 +47,8 @@ pub struct Spec {
     pub environment: BTreeMap<String, String>,
     /// What it may reach.
     pub network: Network,
+    /// Places of host mounts that `[sandbox]` of the project allows, e.g. `/ref`.
+    pub mounts: Vec<String>,
 }
 
 /// An image on the engine.

@@ -38,6 +38,8 @@ pub struct Workflow {
     pub image: Image,
     /// What is placed in `/workspace` before the agent starts, in path order.
     pub manifest: Vec<Entry>,
+    /// Places of the host mounts it asks for; the project file says what is there.
+    pub mounts: Vec<String>,
     /// Who does the work.
     pub agent: Agent,
     /// What the agent is asked.

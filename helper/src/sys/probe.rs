@@ -221,6 +221,12 @@ pub fn keep_capability() -> Done {
     call(n::PRCTL, [47, 2, 21])
 }
 
+/// Gives up new privileges for this thread and what it starts.
+#[cfg(test)]
+pub fn no_new_privileges() -> Done {
+    call(n::PRCTL, [38, 1])
+}
+
 /// Allows new privileges again.
 pub fn allow_privileges() -> Done {
     call(n::PRCTL, [38, 0])

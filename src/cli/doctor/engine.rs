@@ -17,8 +17,7 @@ const SKEW: Duration = Duration::from_secs(60);
 
 /// What was found; nothing is started, pulled or built.
 pub(super) async fn examine(project: &Project, images: &[Image]) -> Vec<Finding> {
-    let config = &project.config;
-    let docker = match Docker::connect(&project.root, &config.build, &config.bases).await {
+    let docker = match Docker::of_project(project).await {
         Ok(docker) => docker,
         Err(diagnostic) => return vec![Finding::of("docker", &diagnostic)],
     };

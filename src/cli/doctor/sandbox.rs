@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, json: bool, image: Option<&str>) -> R
         let here = std::env::current_dir().unwrap_or_else(|_| ".".into());
         Project { root: here, config: Config::default() }
     });
-    let docker = Docker::connect(&project.root, &project.config.build, &project.config.bases).await?;
+    let docker = Docker::of_project(&project).await?;
     super::super::sweep(context, &docker).await;
     let image = choose(&project, &docker, image).await?;
     let ready = docker.prepare(&image, &Steps::new(context.screen)).await?;

@@ -16,6 +16,7 @@ use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::{explain, words};
+use crate::sandbox::docker::harden::harden;
 use crate::sandbox::{
     Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec,
 };
@@ -93,6 +94,9 @@ impl Docker {
         image: &ReadyImage,
         spec: &Spec,
     ) -> Result<Container> {
+        let traits = self.traits().await?;
+        let mut host = harden(host_config(name, &spec.limits), traits, self.runtime(traits)?);
+        host.mounts.get_or_insert_default().extend(self.host_mounts(&spec.mounts)?);
         let body = ContainerCreateBody {
             image: Some(image.digest.clone()),
             user: Some(KEEPER.to_owned()),
@@ -103,7 +107,7 @@ impl Docker {
             labels: Some(self.labels(run)),
             hostname: Some("sandbox".to_owned()),
             network_disabled: Some(true),
-            host_config: Some(host_config(name, &spec.limits)),
+            host_config: Some(host.clone()),
             ..ContainerCreateBody::default()
         };
         let options = CreateContainerOptionsBuilder::default().name(name).build();
@@ -122,7 +126,7 @@ impl Docker {
             }
             explain("start the container", error)
         })?;
-        let isolation = self.read_back(&created.id).await?;
+        let isolation = self.read_back(&created.id, &host).await?;
         Ok(Container {
             engine: self.clone(),
             id: created.id,

@@ -7,17 +7,22 @@ mod collect;
 mod connect;
 mod container;
 mod context;
+mod differences;
 mod errors;
 mod exec;
 mod facts;
+mod harden;
 mod helper;
 mod images;
 mod isolation;
+mod mounts;
 mod output;
 mod owner;
 mod place;
 mod read;
 mod sweep;
+mod traits;
+mod weaknesses;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,13 +31,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::oneshot;
+use tokio::sync::{OnceCell, oneshot};
 use tokio_util::task::TaskTracker;
 
-use crate::config::Build;
+use crate::config::{self, Build, Project};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
 use crate::sandbox::docker::owner::Owner;
+use crate::sandbox::docker::traits::Traits;
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
 
@@ -56,7 +62,11 @@ pub struct Docker {
     root: PathBuf,
     build: Build,
     bases: BTreeMap<String, String>,
+    /// `[sandbox]` of the project.
+    settings: config::Sandbox,
     owner: Owner,
+    /// What kind of engine it is, once it was asked.
+    traits: Arc<OnceCell<Traits>>,
     /// Removals of containers nobody waits for.
     removals: TaskTracker,
 }
@@ -71,9 +81,18 @@ impl Docker {
             root: root.to_owned(),
             build: build.clone(),
             bases: bases.clone(),
+            settings: config::Sandbox::default(),
             owner: Owner::this_process()?,
+            traits: Arc::default(),
             removals: TaskTracker::new(),
         })
+    }
+
+    /// Connects to the engine with all the project says of it.
+    pub async fn of_project(project: &Project) -> Result<Self> {
+        let config = &project.config;
+        let docker = Self::connect(&project.root, &config.build, &config.bases).await?;
+        Ok(Self { settings: config.sandbox.clone(), ..docker })
     }
 
     /// Waits until containers that were given up are removed, but no longer than `patience`: for the end of a process.

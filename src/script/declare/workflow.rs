@@ -2,7 +2,7 @@
 
 use mlua::Value;
 
-use super::{agent, limits, manifest};
+use super::{agent, limits, manifest, mounts};
 use crate::config::{Config, Provider};
 use crate::diagnostic::Diagnostic;
 use crate::event::id::Digest;
@@ -39,6 +39,11 @@ pub(in crate::script) const WORKFLOW: Class = Class {
             "manifest",
             "table<string, tidemill.Content>?",
             "What is placed in /workspace before the agent starts: path = content.",
+        ),
+        field(
+            "mounts",
+            "string[]?",
+            "Places of host folders that `mounts` under [sandbox] in tidemill.toml allows, e.g. `/ref`.",
         ),
         field("agent", "tidemill.Agent", "who does the work: { model = ... }"),
         field(
@@ -96,6 +101,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         triggers: triggers(host, &fields),
         image: fields.with("image", image).unwrap_or(Image::Reference(String::new())),
         manifest: manifest::read(host, fields.map("manifest")),
+        mounts: mounts::read(host, &fields),
         agent: agent.unwrap_or(Agent {
             name: String::new(),
             model: String::new(),

@@ -1,0 +1,127 @@
+//! What every container is held to, and what a project may change of it.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+use std::time::Duration;
+
+use tidemill::config::{Config, Project};
+use tidemill::diagnostic::Result;
+use tidemill::sandbox::docker::Docker;
+use tidemill::sandbox::{Command, Engine as _, Sandbox, Spec};
+
+use crate::support::engine::{run_id, sandboxed, small_image, small_limits};
+
+/// A sandbox of a project with these settings.
+async fn started(root: &Path, settings: &str, mounts: &[&str]) -> Result<std::sync::Arc<dyn Sandbox>> {
+    let image = small_image().await;
+    let project = Project { root: root.to_owned(), config: Config::parse(settings)? };
+    let docker = Docker::of_project(&project).await?;
+    let mounts = mounts.iter().map(|place| (*place).to_owned()).collect();
+    docker.start(&run_id(), &image, &Spec { limits: small_limits(), mounts, ..Spec::default() }).await
+}
+
+async fn exit(sandbox: &std::sync::Arc<dyn Sandbox>, script: &str) -> Option<i64> {
+    let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+    sandbox.exec(&Command { argv, timeout: Duration::from_secs(60) }).await.unwrap().exit
+}
+
+#[tokio::test]
+async fn every_probe_holds() {
+    // On engines before 23 and 25 these two depend on the filter that commands are started with.
+    const BY_ENGINE: [&str; 2] = ["kernel/rings", "network/hypervisor"];
+    let image = small_image().await;
+    let folder = tempfile::tempdir().unwrap();
+    let output = Process::new(env!("CARGO_BIN_EXE_tidemill"))
+        .args(["doctor", "--sandbox", "--json", "--image", &image.digest])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    let report: serde_json::Value =
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let probes = report["probes"].as_array().unwrap();
+    assert!(probes.len() >= 90, "{}", probes.len());
+    let failed: Vec<_> = probes.iter().filter(|probe| probe["verdict"] != "pass").collect();
+    let unexpected: Vec<_> =
+        failed.iter().filter(|probe| !BY_ENGINE.contains(&probe["name"].as_str().unwrap())).collect();
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
+    assert_eq!(output.status.code(), Some(i32::from(!failed.is_empty())));
+}
+
+#[tokio::test]
+async fn limits_and_namespaces_are_read_back() {
+    sandboxed(small_limits(), |sandbox| async move {
+        let isolation = sandbox.isolation();
+        assert_eq!(isolation.ulimits, ["core=0", "nofile=8192"]);
+        assert_eq!(isolation.shared_memory_bytes, 64 << 20);
+        assert!(isolation.masked_paths > 5, "{isolation:?}");
+        assert!(!isolation.seccomp.is_empty() && isolation.seccomp != "unconfined", "{isolation:?}");
+        assert_eq!(
+            exit(&sandbox, "test \"$(ulimit -c)\" = 0 && test \"$(ulimit -n)\" = 8192").await,
+            Some(0)
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_runtime_the_engine_does_not_have_is_refused_with_those_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused =
+        started(folder.path(), "[sandbox]\nruntime = \"no-such-runtime\"\n", &[]).await.unwrap_err();
+    assert_eq!(refused.code(), "sandbox::no_runtime");
+    assert!(refused.message().contains("runc"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_runtime_is_taken_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = started(folder.path(), "[sandbox]\nruntime = \"runc\"\n", &[]).await.unwrap();
+    let runtime = sandbox.isolation().runtime.clone();
+    sandbox.remove().await.unwrap();
+    assert_eq!(runtime, "runc");
+}
+
+#[tokio::test]
+async fn a_listed_folder_can_be_read_and_not_written() {
+    let (project, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(data.path().join("table.csv"), "a,b\n").unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(data.path(), open).unwrap();
+    let settings = format!(
+        "[sandbox]\nmounts = [{{ host = {:?}, at = \"/ref\" }}]\n",
+        data.path().display().to_string()
+    );
+    let sandbox = started(project.path(), &settings, &["/ref"]).await.unwrap();
+    let read = exit(&sandbox, "grep -q a,b /ref/table.csv").await;
+    let write = exit(&sandbox, "touch /ref/new || rm -f /ref/table.csv && test ! -e /ref/table.csv").await;
+    let mounts = sandbox.isolation().mounts.clone();
+    sandbox.remove().await.unwrap();
+    assert_eq!(read, Some(0));
+    assert_ne!(write, Some(0));
+    assert!(mounts.contains(&"/ref (bind, ro)".to_owned()), "{mounts:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_listed_or_must_never_be_seen_is_not_mounted() {
+    let project = tempfile::tempdir().unwrap();
+    let link = project.path().join("data");
+    std::os::unix::fs::symlink("/etc", &link).unwrap();
+    let settings =
+        format!("[sandbox]\nmounts = [{{ host = {:?}, at = \"/ref\" }}]\n", link.display().to_string());
+    let unlisted = started(project.path(), &settings, &["/other"]).await.unwrap_err();
+    assert_eq!(unlisted.code(), "sandbox::no_mount");
+    let leads_to_etc = started(project.path(), &settings, &["/ref"]).await.unwrap_err();
+    assert_eq!(leads_to_etc.code(), "sandbox::mount_refused", "{leads_to_etc:?}");
+    let state = project.path().join(".tidemill");
+    std::fs::create_dir(&state).unwrap();
+    let settings = format!(
+        "[sandbox]\nmounts = [{{ host = {:?}, at = \"/ref\" }}]\n",
+        project.path().display().to_string()
+    );
+    let holds_state = started(project.path(), &settings, &["/ref"]).await.unwrap_err();
+    assert_eq!(holds_state.code(), "sandbox::mount_refused", "{holds_state:?}");
+}
