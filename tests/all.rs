@@ -24,6 +24,7 @@ mod script;
 mod store;
 mod story;
 mod support;
+mod unpack;
 
 /// A file that is not named above would never run.
 #[test]

@@ -94,7 +94,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
 /// Makes the image before anything is dropped, so that what takes long is seen as what it is.
 async fn set_up(context: &Context, project: &Project, store: &Store, loaded: &Loaded) -> Result<Conductor> {
     let progress = Arc::new(Steps::new(context.screen));
-    let engine = Docker::of_project(&project).await?;
+    let engine = Docker::of_project(project).await?;
     super::sweep(context, &engine).await;
     let image = &loaded.workflow.image;
     if !engine.prepare(image, &*progress).await?.fresh {

@@ -4,6 +4,7 @@
 //! what comes out is hostile until it has been checked.
 
 pub mod docker;
+pub mod unpack;
 
 use std::collections::BTreeMap;
 use std::fmt;

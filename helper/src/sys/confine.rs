@@ -47,11 +47,11 @@ const FIRST: u32 = 16;
 
 const ALLOW: u32 = 0x7fff_0000;
 const ERROR: u32 = 0x0005_0000;
-const NO_PERMISSION: u32 = ERROR | 1;
+const NO_PERMISSION: u32 = ERROR + 1;
 /// "No such call": programs then do without.
-const NO_CALL: u32 = ERROR | 38;
+const NO_CALL: u32 = ERROR + 38;
 /// "No such kind of address".
-const NO_FAMILY: u32 = ERROR | 97;
+const NO_FAMILY: u32 = ERROR + 97;
 
 #[cfg(target_arch = "x86_64")]
 mod here {
