@@ -44,11 +44,34 @@ async fn every_probe_holds() {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     let probes = report["probes"].as_array().unwrap();
     assert!(probes.len() >= 90, "{}", probes.len());
+    described(probes);
     let failed: Vec<_> = probes.iter().filter(|probe| probe["verdict"] != "pass").collect();
     let unexpected: Vec<_> =
         failed.iter().filter(|probe| !BY_ENGINE.contains(&probe["name"].as_str().unwrap())).collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
     assert_eq!(output.status.code(), Some(i32::from(!failed.is_empty())));
+}
+
+/// The page's table has a row for each probe, in their order. `UPDATE_DOCS=1` writes it.
+fn described(probes: &[serde_json::Value]) {
+    const HEAD: &str = "| probe | what it means when it passes |\n|---|---|\n";
+    let row = |probe: &serde_json::Value| {
+        format!("| `{}` | {} |\n", probe["name"].as_str().unwrap(), probe["meaning"].as_str().unwrap())
+    };
+    let rows: String = probes.iter().map(row).collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/sandbox.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(HEAD).unwrap();
+    let end = rest.lines().take_while(|line| line.starts_with('|')).map(|line| line.len() + 1).sum();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, [before, HEAD, &rows, &rest[end..]].concat()).unwrap();
+    } else {
+        assert_eq!(
+            &rest[..end],
+            rows,
+            "write the table anew: UPDATE_DOCS=1 cargo test --test all every_probe"
+        );
+    }
 }
 
 #[tokio::test]
