@@ -16,6 +16,7 @@ mod doctor;
 mod drop_folder;
 mod expect;
 mod guard;
+mod helper;
 mod isolation;
 mod model;
 mod recovery;

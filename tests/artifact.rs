@@ -13,7 +13,7 @@ use tidemill::diagnostic::Diagnostic;
 use tidemill::event::finding::Finding;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::{InputFile, RawPath};
-use tidemill::event::isolation::Isolation;
+use tidemill::event::isolation::{Execution, Isolation};
 use tidemill::event::payload::Payload;
 use tidemill::event::state::RunState;
 use tidemill::event::usage::{Cost, Usage};
@@ -112,6 +112,7 @@ fn isolation() -> Isolation {
         pids: 1,
         mounts: Vec::new(),
         init: true,
+        execution: Execution::Helper,
         runtime: "runc".to_owned(),
         ..Isolation::default()
     }

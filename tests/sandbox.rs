@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tidemill::event::isolation::Execution;
 use tidemill::sandbox::{
     Body, Caps, Collected, Command, Engine as _, Executed, Output, Placement, Sandbox, SandboxError, Silent,
 };
@@ -62,6 +63,12 @@ fn raw() -> bollard::Docker {
     bollard::Docker::connect_with_defaults().unwrap()
 }
 
+/// The command lines in a container, as the engine sees them.
+async fn processes(id: &str) -> Vec<String> {
+    let top = raw().top_processes(id, None).await.unwrap();
+    top.processes.unwrap_or_default().into_iter().filter_map(|mut columns| columns.pop()).collect()
+}
+
 async fn remove_from_outside(id: &str) {
     let options = bollard::query_parameters::RemoveContainerOptionsBuilder::default().force(true).build();
     raw().remove_container(id, Some(options)).await.unwrap();
@@ -77,7 +84,8 @@ async fn isolation_is_read_back_and_is_what_was_asked_for() {
         assert_eq!(isolation.capabilities_dropped, ["ALL"]);
         assert!(isolation.capabilities_added.is_empty());
         assert_eq!((isolation.memory_bytes, isolation.pids), (256 << 20, 64));
-        assert_eq!(isolation.mounts.len(), 2, "{:?}", isolation.mounts);
+        assert_eq!(isolation.execution, Execution::Helper);
+        assert_eq!(isolation.mounts.len(), 3, "{:?}", isolation.mounts);
         // And as seen from within.
         assert_eq!(says(&sandbox, "id -u; id -g; pwd; echo $HOME").await, "1000\n1000\n/workspace\n/tmp\n");
         let status = says(&sandbox, "cat /proc/self/status").await;
@@ -456,7 +464,7 @@ async fn a_container_removed_from_outside_is_gone_for_every_call() {
                 sandbox.exec(&Command { argv, timeout: Duration::from_secs(60) }).await
             })
         };
-        while raw().inspect_container(&id, None).await.unwrap().exec_ids.is_none() {
+        while !processes(&id).await.iter().any(|line| line.contains("sleep 1000")) {
             tokio::task::yield_now().await;
         }
         remove_from_outside(&id).await;

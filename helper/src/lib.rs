@@ -1,10 +1,13 @@
 //! Tidemill's part inside a container, on the standard library alone.
 //!
 //! It is linked statically and embedded in Tidemill, so it runs in any image, one without a shell included. The host
-//! uses [`frame`] as well: both ends speak through one definition.
+//! uses [`frame`], [`message`] and [`sync`] as well: both ends speak through one definition.
 
+pub mod fields;
 pub mod frame;
+pub mod init;
+pub mod message;
 #[cfg(target_os = "linux")]
 pub mod probe;
-#[cfg(target_os = "linux")]
+pub mod sync;
 pub mod sys;

@@ -2,17 +2,20 @@
 
 use std::process::ExitCode;
 
-#[cfg(target_os = "linux")]
-fn main() -> ExitCode {
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    match arguments.split_first() {
-        Some((what, rest)) if what == "probe" => tidemill_helper::probe::main(rest),
-        _ => ExitCode::from(2),
-    }
-}
+/// The arguments were wrong: nobody but Tidemill starts this program.
+const USAGE: u8 = 2;
 
-#[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    ExitCode::from(2)
+    let words = std::env::args_os().skip(1);
+    let arguments: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let done = match arguments.first().map(String::as_str) {
+        Some("init") => tidemill_helper::init::run(),
+        #[cfg(target_os = "linux")]
+        Some("probe") => return tidemill_helper::probe::main(&arguments[1..]),
+        _ => return ExitCode::from(USAGE),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }

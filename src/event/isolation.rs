@@ -33,6 +33,9 @@ pub struct Isolation {
     pub mounts: Vec<String>,
     /// Whether an init reaps processes.
     pub init: bool,
+    /// How commands are carried out.
+    #[serde(default)]
+    pub execution: Execution,
     /// The low-level runtime, e.g. `runc`.
     pub runtime: String,
     /// Whether the engine runs without root.
@@ -56,4 +59,15 @@ pub struct Isolation {
     /// How many paths of `/proc` and `/sys` the engine masks.
     #[serde(default)]
     pub masked_paths: usize,
+}
+
+/// How commands are carried out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Execution {
+    /// By the helper, over one stream.
+    Helper,
+    /// By one `exec` of the engine each.
+    #[default]
+    Exec,
 }

@@ -4,6 +4,8 @@
 //! what comes out is hostile until it has been checked.
 
 pub mod docker;
+pub mod helper;
+mod output;
 pub mod unpack;
 
 use std::collections::BTreeMap;
@@ -14,10 +16,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+pub use tidemill_helper::message::Stdio;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
+use crate::sandbox::helper::Process;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Access;
@@ -81,6 +85,13 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
     /// Runs a command as the agent's user in `/workspace`. When it ends, by itself or by its timeout, no process
     /// it started is left.
     async fn exec(&self, command: &Command) -> Result<Executed, SandboxError>;
+
+    /// Starts a command that is followed while it runs. It is killed when what is given goes away.
+    async fn start(&self, command: &Command, stdio: Stdio) -> Result<Process, SandboxError>;
+
+    /// Follows a command that an earlier host started and [left](Process::leave); `seen` bytes of its output are not
+    /// told again.
+    async fn follow(&self, id: u32, seen: u64) -> Result<Process, SandboxError>;
 
     /// Reads at most `limit` bytes of a regular file, as the agent could.
     async fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError>;
@@ -213,6 +224,9 @@ pub enum SandboxError {
     /// The path is there, and it is not something that is read or written through.
     #[error("`{0}` {1}")]
     Refused(WorkspacePath, String),
+    /// What was asked for cannot be carried out, whatever the path: a command longer than any system takes.
+    #[error("{0}")]
+    Unfit(String),
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] Diagnostic),

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::attempt::{all_refused, refused, words};
+use super::attempt::{all_refused, words};
 use super::{Asked, Held, Probe};
 use crate::sys::probe as sys;
 
@@ -26,8 +26,15 @@ fn debug(_: &Asked) -> Held {
     all_refused([("ptrace", sys::seize(1)), ("process_vm_readv", sys::read_memory(1))])
 }
 
+/// Whether the first process is another user's or only deaf to it: it lives.
 fn signal(_: &Asked) -> Held {
-    refused(sys::signal(1, 0))
+    let sent = [TERMINATE, KILL].map(|number| sys::signal(1, number));
+    // Had it ended, this process would have ended with it.
+    match sent.into_iter().find_map(Result::err) {
+        Some(error) => Ok(words(&error)),
+        None if std::path::Path::new("/proc/1").exists() => Ok("it does not listen".to_owned()),
+        None => Err("it is gone".to_owned()),
+    }
 }
 
 fn priority(_: &Asked) -> Held {
@@ -38,6 +45,8 @@ fn priority(_: &Asked) -> Held {
 const BEYOND: u64 = 64;
 /// "Try again": the limit.
 const LIMIT: i32 = 11;
+/// Asks a process to end.
+const TERMINATE: usize = 15;
 /// Ends a process.
 const KILL: usize = 9;
 

@@ -125,7 +125,7 @@ fn parse<T: DeserializeOwned>(arguments: &Value) -> Result<T, String> {
 /// The sandbox's complaint for the model, or the error that ends the run.
 fn told_or_failed(error: SandboxError) -> Result<Told> {
     match error {
-        SandboxError::NotFound(_) | SandboxError::Refused(..) => {
+        SandboxError::NotFound(_) | SandboxError::Refused(..) | SandboxError::Unfit(_) => {
             Ok(Told::of(ToolOutcome::Failed, format!("Failed: {error}.")))
         }
         other => Err(other.during("carry out a tool call")),

@@ -4,6 +4,7 @@ mod outside;
 mod report;
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +14,9 @@ use crate::cli::{Context, Exit};
 use crate::config::{Config, Project};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
+use crate::event::isolation::Execution;
 use crate::report::progress::Steps;
-use crate::sandbox::docker::{Docker, INODES, TMP_BYTES, place_helper};
+use crate::sandbox::docker::{Docker, HELPER, INODES, TMP_BYTES};
 use crate::sandbox::{Command, Engine as _, Sandbox, Spec};
 use crate::script;
 use crate::workflow::image::Image;
@@ -83,20 +85,28 @@ async fn attack(
     limits: &Limits,
 ) -> Result<Vec<Probed>> {
     let mut probes = vec![outside::labelled(docker.count_of(run).await?)];
-    let helper = place_helper(sandbox).await.map_err(|error| error.during("place the probes"))?;
-    probes.extend(inside(sandbox, &helper, limits).await?);
-    probes.push(outside::still_there(sandbox, &helper).await);
+    if sandbox.isolation().execution != Execution::Helper {
+        return Err(Diagnostic::new(
+            "doctor::no_probes",
+            "the helper does not run in this sandbox, and it has the probes",
+        )
+        .help(
+            "the image and the engine must be for this machine's architecture; `--image NAME` tries another",
+        ));
+    }
+    probes.extend(inside(sandbox, limits).await?);
+    probes.push(outside::still_there(sandbox).await);
     probes.extend(outside::taken_out(sandbox).await?);
     Ok(probes)
 }
 
 /// Runs the helper's probes as an agent's command.
-async fn inside(sandbox: &Arc<dyn Sandbox>, helper: &str, limits: &Limits) -> Result<Vec<Probed>> {
+async fn inside(sandbox: &Arc<dyn Sandbox>, limits: &Limits) -> Result<Vec<Probed>> {
     // Somebody listens on the host while the probes try to reach it.
     let listener = TcpListener::bind(("127.0.0.1", 0)).ok();
     let port =
         listener.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.port());
-    let mut argv = vec![helper.to_owned(), "probe".to_owned()];
+    let mut argv = vec![HELPER.to_owned(), "probe".to_owned()];
     let Limits { memory, disk, pids, .. } = limits;
     argv.push(format!("memory={memory}"));
     argv.push(format!("pids={pids}"));
@@ -106,6 +116,7 @@ async fn inside(sandbox: &Arc<dyn Sandbox>, helper: &str, limits: &Limits) -> Re
     argv.push(format!("host={}", rustix::system::uname().nodename().to_string_lossy()));
     argv.push("mount=/workspace".to_owned());
     argv.push("mount=/tmp".to_owned());
+    argv.extend(Path::new(HELPER).parent().map(|folder| format!("mount={}", folder.display())));
     argv.extend(port.map(|port| format!("port={port}")));
     let done = sandbox.exec(&Command { argv, timeout: DEADLINE }).await;
     let done = done.map_err(|error| error.during("attack the sandbox"))?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::sandbox::docker::container::Container;
+use crate::sandbox::docker::first::Hands;
 use crate::sandbox::unpack::{Rules, Unpacker};
 use crate::sandbox::{Caps, Collected, SandboxError};
 use crate::workflow::path::WorkspacePath;
@@ -46,6 +47,9 @@ impl Container {
         limit: u64,
         into: &Path,
     ) -> Result<Artifact, SandboxError> {
+        if let Hands::Helper(client) = &self.hands {
+            return client.take(path, limit, into).await;
+        }
         self.regular(path, limit).await?;
         let (wanted, into) = (path.clone(), into.to_owned());
         self.archive_of(path, move |from| one(from, &wanted, limit, &into)).await

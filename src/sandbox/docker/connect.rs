@@ -12,8 +12,16 @@ const ANSWER_SECONDS: u64 = 600;
 /// How long a first sign of life may take.
 const PING: Duration = Duration::from_secs(10);
 
-/// The client and the engine's version.
-pub(super) async fn connect() -> Result<(Docker, String)> {
+/// An engine that answered.
+pub(super) struct Connected {
+    pub(super) client: Docker,
+    pub(super) version: String,
+    /// Its machine's architecture, in Rust's words.
+    pub(super) architecture: String,
+}
+
+/// Connects, and asks for version and architecture.
+pub(super) async fn connect() -> Result<Connected> {
     let host = host();
     let client = open(&host).map_err(|error| unreachable(&host, &error.to_string()).cause(error))?;
     let pinged = tokio::time::timeout(PING, client.negotiate_version()).await;
@@ -25,9 +33,15 @@ pub(super) async fn connect() -> Result<(Docker, String)> {
     let version = match tokio::time::timeout(PING, client.version()).await {
         Err(_) => return Err(unreachable(&host, "it does not answer")),
         Ok(Err(error)) => return Err(refused(&host, error)),
-        Ok(Ok(version)) => version.version.unwrap_or_else(|| "unknown".to_owned()),
+        Ok(Ok(version)) => version,
     };
-    Ok((client, version))
+    let unknown = || "unknown".to_owned();
+    let architecture = match version.arch.as_deref() {
+        Some("amd64") => "x86_64".to_owned(),
+        Some("arm64") => "aarch64".to_owned(),
+        other => other.map_or_else(unknown, str::to_owned),
+    };
+    Ok(Connected { client, version: version.version.unwrap_or_else(unknown), architecture })
 }
 
 fn open(host: &str) -> Result<Docker, bollard::errors::Error> {

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use bollard::models::{
-    ContainerCreateBody, ContainerStateStatusEnum, HostConfig, Mount, MountType, VolumeCreateRequest,
-};
+use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use bytes::Bytes;
 
@@ -15,10 +14,13 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
-use crate::sandbox::docker::errors::{explain, words};
+use crate::sandbox::docker::errors::explain;
+use crate::sandbox::docker::first::{First, Hands, NO_HELPER};
 use crate::sandbox::docker::harden::harden;
+use crate::sandbox::docker::state::why_gone;
+use crate::sandbox::helper::{Key, Process};
 use crate::sandbox::{
-    Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec,
+    Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec, Stdio,
 };
 use crate::workflow::limits::Limits;
 use crate::workflow::path::WorkspacePath;
@@ -29,12 +31,17 @@ pub(super) const WORKSPACE: &str = "/workspace";
 pub(super) const AGENT: &str = "1000:1000";
 /// The numbers of [`AGENT`].
 pub(super) const AGENT_ID: u64 = 1000;
-/// The process that keeps the container alive is another user's, so that no command can end it.
-const KEEPER: &str = "65534:65534";
 /// Files and folders that fit in the workspace: a loop that makes files must not eat the machine's memory.
 pub const INODES: u64 = 200_000;
 /// Bytes of `/tmp`.
 pub const TMP_BYTES: u64 = 256 << 20;
+
+/// Whether the agent may have been in the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filled {
+    Yes,
+    No,
+}
 
 /// One running container.
 pub(super) struct Container {
@@ -42,6 +49,7 @@ pub(super) struct Container {
     pub(super) id: String,
     pub(super) volume: String,
     pub(super) pids: u64,
+    pub(super) hands: Hands,
     isolation: Isolation,
     /// Whether the agent may have been in the workspace: the manifest was placed, or a command ran.
     pub(super) filled: AtomicBool,
@@ -87,6 +95,7 @@ impl Docker {
         made.map(drop).map_err(|error| explain("make the workspace", error))
     }
 
+    /// With the helper where it can run; with plain `exec` otherwise.
     async fn create_and_start(
         &self,
         name: &str,
@@ -94,20 +103,48 @@ impl Docker {
         image: &ReadyImage,
         spec: &Spec,
     ) -> Result<Container> {
-        let traits = self.traits().await?;
-        let mut host = harden(host_config(name, &spec.limits), traits, self.runtime(traits)?);
-        host.mounts.get_or_insert_default().extend(self.host_mounts(&spec.mounts)?);
+        let Some(volume) = self.helper_volume(&image.digest).await? else {
+            return self.start_with(name, run, image, spec, First::Sleep).await;
+        };
+        let key = Key::random().map_err(|error| {
+            Diagnostic::new("sandbox::no_random", "the system gives no random numbers")
+                .cause(error)
+                .help("run it again")
+        })?;
+        let first = First::Helper { volume, key };
+        let refused = match self.start_with(name, run, image, spec, first).await {
+            Err(diagnostic) if diagnostic.code() == NO_HELPER => diagnostic,
+            other => return other,
+        };
+        self.remove_container(name).await?;
+        self.doubt_helper().await;
+        let plain = self.start_with(name, run, image, spec, First::Sleep).await;
+        // Where neither works, the helper's complaint tells more.
+        plain.map_err(|_| refused)
+    }
+
+    async fn start_with(
+        &self,
+        name: &str,
+        run: &RunId,
+        image: &ReadyImage,
+        spec: &Spec,
+        first: First,
+    ) -> Result<Container> {
+        let host = self.asked(name, spec, &first).await?;
         let body = ContainerCreateBody {
             image: Some(image.digest.clone()),
-            user: Some(KEEPER.to_owned()),
-            entrypoint: Some(vec!["sleep".to_owned(), "infinity".to_owned()]),
+            user: Some(first.user().to_owned()),
+            entrypoint: Some(first.argv()),
             cmd: Some(Vec::new()),
             working_dir: Some(WORKSPACE.to_owned()),
-            env: Some(environment(spec)),
+            env: Some(first.environment(environment(spec))),
             labels: Some(self.labels(run)),
             hostname: Some("sandbox".to_owned()),
             network_disabled: Some(true),
-            host_config: Some(host.clone()),
+            open_stdin: Some(first.speaks()),
+            stdin_once: Some(false),
+            host_config: Some(host),
             ..ContainerCreateBody::default()
         };
         let options = CreateContainerOptionsBuilder::default().name(name).build();
@@ -116,24 +153,50 @@ impl Docker {
             .create_container(Some(options), body)
             .await
             .map_err(|error| explain("create the container", error))?;
-        self.client.start_container(&created.id, None).await.map_err(|error| {
-            let text = words(&error);
-            if text.contains("sleep") && text.contains("not found") {
-                let message = format!("the image {} has no `sleep`", image.reference);
-                return Diagnostic::new("sandbox::no_sleep", message)
-                    .help("use an image with the usual shell tools, such as debian or alpine")
-                    .cause(error);
-            }
-            explain("start the container", error)
-        })?;
-        let isolation = self.read_back(&created.id, &host).await?;
+        let started = self.client.start_container(&created.id, None).await;
+        started.map_err(|error| first.not_started(image, error))?;
+        self.container(created.id, name.to_owned(), spec, first, Filled::No).await
+    }
+
+    /// A running container of ours that another process started; it becomes this one's to remove. Its limits are
+    /// those of `spec`.
+    pub async fn attach(&self, id: &str, spec: &Spec) -> Result<Arc<dyn Sandbox>> {
+        let inspected = self.client.inspect_container(id, None).await;
+        let inspected = inspected.map_err(|error| explain("look at the container", error))?;
+        let Some(first) = First::of(&inspected) else {
+            let message = "the container was not started with the helper, so nobody can go on with it";
+            return Err(Diagnostic::new(NO_HELPER, message).help("the run starts over in a new container"));
+        };
+        let volume = inspected.name.unwrap_or_default().trim_start_matches('/').to_owned();
+        Ok(Arc::new(self.container(id.to_owned(), volume, spec, first, Filled::Yes).await?))
+    }
+
+    /// All that is asked of the engine for a container with this workspace.
+    async fn asked(&self, volume: &str, spec: &Spec, first: &First) -> Result<HostConfig> {
+        let traits = self.traits().await?;
+        let mut host = harden(host_config(volume, &spec.limits), traits, self.runtime(traits)?);
+        host.mounts.get_or_insert_default().extend(self.host_mounts(&spec.mounts)?);
+        Ok(first.host_config(host))
+    }
+
+    async fn container(
+        &self,
+        id: String,
+        volume: String,
+        spec: &Spec,
+        first: First,
+        filled: Filled,
+    ) -> Result<Container> {
+        let asked = self.asked(&volume, spec, &first).await?;
+        let (isolation, hands) = tokio::try_join!(self.read_back(&id, &asked), first.hands(self, &id))?;
         Ok(Container {
             engine: self.clone(),
-            id: created.id,
-            volume: name.to_owned(),
+            id,
+            volume,
             pids: spec.limits.pids,
+            hands,
             isolation,
-            filled: AtomicBool::new(false),
+            filled: AtomicBool::new(filled == Filled::Yes),
             removed: AtomicBool::new(false),
         })
     }
@@ -158,7 +221,6 @@ fn host_config(volume: &str, limits: &Limits) -> HostConfig {
     let tmpfs: HashMap<String, String> =
         [("/tmp".to_owned(), format!("size={TMP_BYTES},mode=1777,nosuid,nodev,exec"))].into();
     HostConfig {
-        init: Some(true),
         network_mode: Some("none".to_owned()),
         readonly_rootfs: Some(true),
         cap_drop: Some(vec!["ALL".to_owned()]),
@@ -191,26 +253,7 @@ impl Container {
 
     /// Why the container no longer runs; nothing when it does, or when the engine does not say.
     pub(super) async fn gone(&self) -> Option<String> {
-        match self.engine.client.inspect_container(&self.id, None).await {
-            Err(error) if super::errors::is_missing(&error) => Some("its container was removed".to_owned()),
-            Err(_) => None,
-            Ok(container) => {
-                let state = container.state?;
-                if state.running == Some(true) {
-                    return None;
-                }
-                if matches!(
-                    state.status,
-                    Some(ContainerStateStatusEnum::REMOVING | ContainerStateStatusEnum::DEAD)
-                ) {
-                    return Some("its container was removed".to_owned());
-                }
-                if state.oom_killed == Some(true) {
-                    return Some("its container ran out of memory".to_owned());
-                }
-                Some(format!("its container ended with exit code {}", state.exit_code.unwrap_or_default()))
-            }
-        }
+        why_gone(&self.engine.client, &self.id).await.ok().flatten()
     }
 }
 
@@ -230,11 +273,26 @@ impl Sandbox for Container {
 
     async fn exec(&self, command: &Command) -> Result<Executed, SandboxError> {
         self.filled.store(true, Ordering::Release);
-        self.execute(command).await
+        match &self.hands {
+            Hands::Helper(client) => client.exec(command).await,
+            Hands::Exec => self.execute(command).await,
+        }
+    }
+
+    async fn start(&self, command: &Command, stdio: Stdio) -> Result<Process, SandboxError> {
+        self.filled.store(true, Ordering::Release);
+        self.hands.client()?.start(command, stdio).await
+    }
+
+    async fn follow(&self, id: u32, seen: u64) -> Result<Process, SandboxError> {
+        self.hands.client()?.follow(id, seen).await
     }
 
     async fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError> {
-        self.read_file(path, limit).await
+        match &self.hands {
+            Hands::Helper(client) => client.read_whole(path, limit).await,
+            Hands::Exec => self.read_file(path, limit).await,
+        }
     }
 
     async fn collect(

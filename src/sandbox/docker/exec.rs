@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::sandbox::docker::container::{AGENT, Container, WORKSPACE};
 use crate::sandbox::docker::errors::{explain, words};
-use crate::sandbox::docker::output::Gathering;
+use crate::sandbox::output::Gathering;
 use crate::sandbox::{Command, Executed, SandboxError};
 
 /// When nothing has been printed for this long, the engine is asked whether the command still runs: something it

@@ -3,10 +3,11 @@
 use bollard::models::{ContainerInspectResponse, HostConfig};
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::isolation::Isolation;
+use crate::event::isolation::{Execution, Isolation};
 use crate::sandbox::docker::container::AGENT;
 use crate::sandbox::docker::differences::differences;
 use crate::sandbox::docker::errors::explain;
+use crate::sandbox::docker::helper::{FILE, FOLDER};
 use crate::sandbox::docker::traits::Traits;
 use crate::sandbox::docker::{Docker, weaknesses};
 
@@ -58,6 +59,8 @@ fn read(
         host.ulimits.iter().flatten().map(|limit| {
             format!("{}={}", limit.name.as_deref().unwrap_or("?"), limit.hard.unwrap_or_default())
         });
+    let by_helper = inspected.path.as_deref() == Some(&format!("{FOLDER}/{FILE}"));
+    let execution = if by_helper { Execution::Helper } else { Execution::Exec };
     Isolation {
         engine: format!("docker {version}"),
         image: inspected.image.clone().unwrap_or_default(),
@@ -72,7 +75,8 @@ fn read(
         nano_cpus: unsigned(host.nano_cpus),
         pids: unsigned(host.pids_limit),
         mounts: mounts.chain(tmpfs).collect(),
-        init: host.init == Some(true),
+        init: host.init == Some(true) || execution == Execution::Helper,
+        execution,
         runtime: host.runtime.unwrap_or_default(),
         rootless: traits.rootless,
         maps_users: traits.maps_users,

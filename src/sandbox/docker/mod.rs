@@ -11,15 +11,16 @@ mod differences;
 mod errors;
 mod exec;
 mod facts;
+mod first;
 mod harden;
 mod helper;
 mod images;
 mod isolation;
 mod mounts;
-mod output;
 mod owner;
 mod place;
 mod read;
+mod state;
 mod sweep;
 mod traits;
 mod weaknesses;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::{OnceCell, oneshot};
+use tokio::sync::{Mutex, OnceCell, oneshot};
 use tokio_util::task::TaskTracker;
 
 use crate::config::{self, Build, Project};
@@ -44,7 +45,7 @@ use crate::workflow::image::Image;
 
 pub use container::{INODES, TMP_BYTES};
 pub use facts::Facts;
-pub use helper::place_helper;
+pub use helper::HELPER;
 
 /// Every container and volume of ours carries this label, with the run's id.
 pub const RUN_LABEL: &str = "tidemill.run";
@@ -52,6 +53,8 @@ pub const RUN_LABEL: &str = "tidemill.run";
 pub const OWNER_LABEL: &str = "tidemill.owner";
 /// A hash of the project's folder.
 pub const PROJECT_LABEL: &str = "tidemill.project";
+/// The volume with the helper; its value is the helper's hash.
+pub const HELPER_LABEL: &str = "tidemill.helper";
 
 /// A Docker engine.
 #[derive(Clone)]
@@ -59,6 +62,8 @@ pub struct Docker {
     client: bollard::Docker,
     /// The engine's version, e.g. `20.10.24`.
     version: String,
+    /// Its machine's architecture, in Rust's words.
+    architecture: String,
     root: PathBuf,
     build: Build,
     bases: BTreeMap<String, String>,
@@ -69,15 +74,18 @@ pub struct Docker {
     traits: Arc<OnceCell<Traits>>,
     /// Removals of containers nobody waits for.
     removals: TaskTracker,
+    /// The volume with the helper, once it was looked at.
+    helper: Arc<Mutex<Option<String>>>,
 }
 
 impl Docker {
     /// Connects to the engine (`DOCKER_HOST`, the current context, the usual sockets) and agrees on an API version.
     pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String>) -> Result<Self> {
-        let (client, version) = connect::connect().await?;
+        let connect::Connected { client, version, architecture } = connect::connect().await?;
         Ok(Self {
             client,
             version,
+            architecture,
             root: root.to_owned(),
             build: build.clone(),
             bases: bases.clone(),
@@ -85,6 +93,7 @@ impl Docker {
             owner: Owner::this_process()?,
             traits: Arc::default(),
             removals: TaskTracker::new(),
+            helper: Arc::default(),
         })
     }
 

@@ -9,12 +9,15 @@ use bollard::query_parameters::UploadToContainerOptionsBuilder;
 use crate::sandbox::docker::archive::{Member, Whose, stream};
 use crate::sandbox::docker::container::{Container, WORKSPACE};
 use crate::sandbox::docker::errors::words;
+use crate::sandbox::docker::first::Hands;
 use crate::sandbox::{Body, Command, Placed, Placement, SandboxError};
 use crate::workflow::manifest::Access;
 use crate::workflow::path::WorkspacePath;
 
 /// A move within the workspace takes no time; a full engine may.
 const MOVE: Duration = Duration::from_secs(30);
+/// Permissions of a file the agent writes.
+const AGENT_MODE: u32 = 0o644;
 
 impl Container {
     /// The first call fills the empty workspace. Later ones come from the agent, and are carried out with its rights:
@@ -49,11 +52,18 @@ impl Container {
     }
 
     async fn place_as_agent(&self, file: Placement) -> Result<(), SandboxError> {
+        match &self.hands {
+            Hands::Helper(client) => client.write(&file.path, AGENT_MODE, &file.body).await,
+            Hands::Exec => self.move_in(file).await,
+        }
+    }
+
+    async fn move_in(&self, file: Placement) -> Result<(), SandboxError> {
         /// `mv -T` replaces a link instead of following it, and never moves into a folder.
         const MOVE_IN: &str = r#"mkdir -p -- "$(dirname -- "$2")" && mv -f -T -- "$1" "$2"; code=$?; rm -f -- "$1"; exit $code"#;
         let staged = format!(".staged-{:016x}", fastrand::u64(..));
         let body = Some(file.body);
-        self.upload(vec![Member { path: staged.clone(), body, mode: 0o644, of: Whose::Agent }]).await?;
+        self.upload(vec![Member { path: staged.clone(), body, mode: AGENT_MODE, of: Whose::Agent }]).await?;
         let argv = ["sh", "-c", MOVE_IN, "sh", &staged, file.path.as_str()].map(str::to_owned).to_vec();
         let moved = self.execute(&Command { argv, timeout: MOVE }).await?;
         if moved.exit == Some(0) {
@@ -99,7 +109,7 @@ fn members(files: Vec<Placement>) -> Vec<Member> {
     members.extend(files.into_iter().map(|file| {
         let (mode, of) = match file.access {
             Access::ReadOnly => (0o444, Whose::Root),
-            Access::ReadWrite => (0o644, Whose::Agent),
+            Access::ReadWrite => (AGENT_MODE, Whose::Agent),
         };
         Member { path: plain(&file.path), body: Some(file.body), mode, of }
     }));

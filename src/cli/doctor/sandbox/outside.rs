@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::cli::doctor::sandbox::report::Probed;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::isolation::Isolation;
+use crate::sandbox::docker::HELPER;
 use crate::sandbox::{Caps, Collected, Command, Sandbox};
 use crate::workflow::path::WorkspacePath;
 
@@ -39,8 +40,8 @@ pub(super) fn nothing_left(count: usize) -> Probed {
 }
 
 /// After the fork bomb, the memory hog and the full disk.
-pub(super) async fn still_there(sandbox: &Arc<dyn Sandbox>, helper: &str) -> Probed {
-    let argv = [helper, "probe", "one=identity/user"].map(str::to_owned).to_vec();
+pub(super) async fn still_there(sandbox: &Arc<dyn Sandbox>) -> Probed {
+    let argv = [HELPER, "probe", "one=identity/user"].map(str::to_owned).to_vec();
     let held = match sandbox.exec(&Command { argv, timeout: SHORT }).await {
         Ok(done) if done.exit == Some(0) => Ok("the next command ran".to_owned()),
         Ok(done) => Err(format!("the next command ended with {:?}", done.exit)),

@@ -9,7 +9,7 @@ use crate::sandbox::Output;
 
 /// Takes output piece by piece in constant memory.
 #[derive(Debug, Default)]
-pub(super) struct Gathering {
+pub(in crate::sandbox) struct Gathering {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
@@ -21,7 +21,7 @@ pub(super) struct Gathering {
 
 impl Gathering {
     /// Takes the next piece.
-    pub(super) fn take(&mut self, piece: &[u8]) {
+    pub(in crate::sandbox) fn take(&mut self, piece: &[u8]) {
         self.total += piece.len() as u64;
         self.lines += piece.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64;
         self.open_line = piece.last().map_or(self.open_line, |byte| *byte != b'\n');
@@ -41,7 +41,7 @@ impl Gathering {
     }
 
     /// All of it.
-    pub(super) fn finish(self) -> Output {
+    pub(in crate::sandbox) fn finish(self) -> Output {
         Output {
             head: self.head,
             tail: self.tail.into(),

@@ -1,0 +1,233 @@
+//! One conversation with a helper, which goes on when its stream breaks.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tidemill_helper::frame::{Decoder, Frame};
+use tidemill_helper::message::{VERSION, kind};
+use tidemill_helper::sync::Sync;
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::diagnostic::Diagnostic;
+use crate::sandbox::SandboxError;
+use crate::sandbox::helper::link::{Ends, Key, Link};
+use crate::sandbox::helper::route::Routes;
+
+/// A helper answers at once; an engine under load takes a while to start it.
+const GREETING: Duration = Duration::from_secs(20);
+/// How often the helper is told that somebody is here.
+const PING: Duration = Duration::from_secs(3);
+/// Frames that wait to be written.
+const WAITING: usize = 64;
+/// Times a broken stream is opened again, with a pause that grows: a daemon that restarts takes some seconds.
+const TRIES: u32 = 8;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A conversation with one helper.
+#[derive(Clone)]
+pub struct Client {
+    pub(super) shared: Arc<Shared>,
+    _talk: Arc<AbortOnDropHandle<()>>,
+}
+
+/// What the conversation and those who ask share.
+pub(super) struct Shared {
+    pub(super) routes: Routes,
+    requests: mpsc::Sender<Frame>,
+    asides: mpsc::UnboundedSender<Frame>,
+    next: AtomicU32,
+    /// Why there is no helper any more.
+    gone: OnceLock<String>,
+}
+
+impl Client {
+    /// Opens the stream and waits until the helper answers.
+    pub async fn connect(link: Arc<dyn Link>, key: Key) -> Result<Self, SandboxError> {
+        let greeted = greet(link.as_ref(), &key).await?;
+        let (requests, requested) = mpsc::channel(WAITING);
+        let (asides, mentioned) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared {
+            routes: Routes::default(),
+            requests,
+            asides,
+            // Commands of a host that was there before keep their ids.
+            next: AtomicU32::new(fastrand::u32(..)),
+            gone: OnceLock::new(),
+        });
+        let talk = tokio::spawn(talk(link, key, greeted, Said { requested, mentioned }, shared.clone()));
+        Ok(Self { shared, _talk: Arc::new(AbortOnDropHandle::new(talk)) })
+    }
+}
+
+impl Shared {
+    /// An id nobody uses.
+    pub(super) fn id(&self) -> u32 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Says something to the helper.
+    pub(super) async fn say(&self, frame: Frame) -> Result<(), SandboxError> {
+        if self.gone.get().is_none() && self.requests.send(frame).await.is_ok() {
+            return Ok(());
+        }
+        Err(SandboxError::Gone(self.gone.get().cloned().unwrap_or_else(|| "its helper has ended".to_owned())))
+    }
+
+    /// Says something small without waiting, for the end of a scope.
+    pub(super) fn mention(&self, frame: Frame) {
+        // When there is no helper any more, there is nothing to say to it.
+        let _ = self.asides.send(frame);
+    }
+}
+
+/// What there is to say.
+struct Said {
+    requested: mpsc::Receiver<Frame>,
+    mentioned: mpsc::UnboundedReceiver<Frame>,
+}
+
+/// A stream on which the helper has answered, and what it has said since.
+struct Greeted {
+    ends: Ends,
+    decoder: Decoder,
+}
+
+/// Opens the stream, says hello, and reads up to the answer: what comes before it was meant for somebody else.
+async fn greet(link: &dyn Link, key: &Key) -> Result<Greeted, SandboxError> {
+    let mut ends = link.open().await?;
+    let nonce = Key::random().map_err(|error| broken(&error))?;
+    let mut hello = key.0.to_vec();
+    let payload = [VERSION.to_le_bytes().as_slice(), &nonce.0].concat();
+    Frame::new(kind::HELLO, 0, payload).encode(&mut hello);
+    let answering = async {
+        ends.input.write_all(&hello).await?;
+        ends.input.flush().await?;
+        let (mut sync, mut decoder, mut seen) = (Sync::new(nonce.0), Decoder::default(), Vec::new());
+        let mut found = false;
+        while let Some(piece) = ends.output.next().await {
+            let piece = piece?;
+            if found {
+                seen.extend_from_slice(&piece);
+            } else if let Some(end) = sync.find(&piece) {
+                found = true;
+                seen.extend_from_slice(&piece[end..]);
+            }
+            // The version follows the nonce; nothing else has been said yet but what comes after it.
+            if found && seen.len() >= size_of::<u32>() {
+                decoder.feed(&seen[size_of::<u32>()..]);
+                return Ok(decoder);
+            }
+        }
+        Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
+    };
+    match tokio::time::timeout(GREETING, answering).await {
+        Ok(Ok(decoder)) => Ok(Greeted { ends, decoder }),
+        Ok(Err(error)) => Err(broken(&error)),
+        Err(_) => Err(broken(&std::io::Error::from(std::io::ErrorKind::TimedOut))),
+    }
+}
+
+fn broken(error: &std::io::Error) -> SandboxError {
+    let message = format!("the sandbox's helper does not answer: {error}");
+    let help = "is the engine under heavy load? `tidemill doctor` checks it; run it again";
+    SandboxError::Engine(Diagnostic::new("sandbox::no_answer", message).help(help))
+}
+
+/// Carries frames both ways until nobody needs them, over as many streams as it takes.
+async fn talk(link: Arc<dyn Link>, key: Key, mut greeted: Greeted, mut said: Said, shared: Arc<Shared>) {
+    loop {
+        converse(greeted, &mut said, &shared.routes).await;
+        greeted = match again(link.as_ref(), &key).await {
+            Ok(greeted) => greeted,
+            Err(error) => {
+                let reason = match error {
+                    SandboxError::Gone(reason) => reason,
+                    other => other.to_string(),
+                };
+                // Said before it is told: whoever asks from now on learns it at once.
+                let _ = shared.gone.set(reason.clone());
+                said.requested.close();
+                shared.routes.gone(&reason).await;
+                return;
+            }
+        };
+        shared.routes.broke().await;
+        for (id, start, offset) in shared.routes.commands() {
+            // A helper that has the command already starts no second one.
+            let mut frames = Vec::new();
+            if !start.is_empty() {
+                Frame::new(kind::START, id, start).encode(&mut frames);
+            }
+            Frame::new(kind::ATTACH, id, offset.to_le_bytes()).encode(&mut frames);
+            // When this stream breaks as well, the next round finds out.
+            let _ = greeted.ends.input.write_all(&frames).await;
+        }
+        let _ = greeted.ends.input.flush().await;
+    }
+}
+
+/// Opens a broken stream again.
+async fn again(link: &dyn Link, key: &Key) -> Result<Greeted, SandboxError> {
+    let mut pause = PAUSE;
+    let mut outcome = greet(link, key).await;
+    for _ in 0..TRIES {
+        if !matches!(outcome, Err(SandboxError::Engine(_))) {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+        outcome = greet(link, key).await;
+    }
+    outcome
+}
+
+/// Carries frames both ways until the stream breaks.
+async fn converse(greeted: Greeted, said: &mut Said, routes: &Routes) {
+    let Greeted { ends: Ends { mut input, mut output }, mut decoder } = greeted;
+    let writing = async {
+        let mut ping = tokio::time::interval(PING);
+        loop {
+            let mut bytes = Vec::new();
+            tokio::select! {
+                Some(frame) = said.requested.recv() => frame.encode(&mut bytes),
+                Some(frame) = said.mentioned.recv() => frame.encode(&mut bytes),
+                _ = ping.tick() => Frame::new(kind::PING, 0, []).encode(&mut bytes),
+            }
+            while let Ok(frame) = said.requested.try_recv() {
+                frame.encode(&mut bytes);
+                if bytes.len() > tidemill_helper::frame::LONGEST {
+                    break;
+                }
+            }
+            if input.write_all(&bytes).await.is_err() || input.flush().await.is_err() {
+                return;
+            }
+        }
+    };
+    let reading = async {
+        loop {
+            while let Ok(Some(frame)) = decoder.next() {
+                routes.hand(frame).await;
+            }
+            match output.next().await {
+                Some(Ok(piece)) => decoder.feed(&piece),
+                Some(Err(_)) | None => return,
+            }
+        }
+    };
+    tokio::select! {
+        () = writing => {}
+        () = reading => {}
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Client")
+    }
+}

@@ -1,0 +1,210 @@
+//! A command as the host follows it.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tidemill_helper::frame::{Frame, LONGEST};
+use tidemill_helper::message::{Exit, How, Start, Stdio, kind};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::sandbox::helper::client::Client;
+use crate::sandbox::helper::route::Answer;
+use crate::sandbox::output::Gathering;
+use crate::sandbox::{Command, Executed, SandboxError};
+
+/// Output that is not yet said to have arrived: the helper keeps it until then.
+const UNTOLD: u64 = 512 * 1024;
+/// Bytes of input in one frame.
+const INPUT: usize = LONGEST / 4;
+/// A shell's exit codes for a program that is not there, and for one that cannot be run.
+const NOT_FOUND: i64 = 127;
+const NOT_RUN: i64 = 126;
+/// Added to a signal's number, as shells do.
+const SIGNAL: i64 = 128;
+/// No such file.
+const ENOENT: i32 = 2;
+
+/// What a command does next.
+#[derive(Debug)]
+pub enum Next {
+    /// It printed this.
+    Output(Bytes),
+    /// So many bytes of its output were let go while nobody was there to take them.
+    Lost(u64),
+    /// It has ended, and nothing of it is left.
+    Ended(Exit),
+}
+
+/// A command that is followed. When this goes away, the command is killed, unless it was [left](Process::leave).
+pub struct Process {
+    client: Client,
+    id: u32,
+    answers: mpsc::Receiver<Answer>,
+    /// Output that follows a gap which was told first.
+    held: Option<(u64, Bytes)>,
+    /// Output seen, and output the helper was told is seen.
+    seen: u64,
+    told: u64,
+    left: bool,
+}
+
+impl Client {
+    /// Starts a command with open input or a terminal, or with neither.
+    pub async fn start(&self, command: &Command, stdio: Stdio) -> Result<Process, SandboxError> {
+        let start = Start {
+            argv: command.argv.iter().map(|word| word.clone().into_bytes()).collect(),
+            environment: Vec::new(),
+            folder: super::files::WORKSPACE.as_bytes().to_vec(),
+            stdio,
+            timeout: u64::try_from(command.timeout.as_millis()).unwrap_or(u64::MAX).max(1),
+        };
+        let (id, payload) = (self.shared.id(), start.encode());
+        if payload.len() > LONGEST {
+            let why = format!("the command has {} bytes, and at most {LONGEST} are taken", payload.len());
+            return Err(SandboxError::Unfit(why));
+        }
+        let answers = self.shared.routes.follow(id, payload.clone(), 0);
+        let process = self.process(id, answers, 0);
+        self.shared.say(Frame::new(kind::START, id, payload)).await?;
+        Ok(process)
+    }
+
+    /// Follows a command again that an earlier host started; what nobody has taken yet is told from `seen` on.
+    pub async fn follow(&self, id: u32, seen: u64) -> Result<Process, SandboxError> {
+        let answers = self.shared.routes.follow(id, Vec::new(), seen);
+        let process = self.process(id, answers, seen);
+        self.shared.say(Frame::new(kind::ATTACH, id, seen.to_le_bytes())).await?;
+        Ok(process)
+    }
+
+    fn process(&self, id: u32, answers: mpsc::Receiver<Answer>, seen: u64) -> Process {
+        Process { client: self.clone(), id, answers, held: None, seen, told: seen, left: false }
+    }
+
+    /// Runs a command to its end.
+    pub async fn exec(&self, command: &Command) -> Result<Executed, SandboxError> {
+        self.start(command, Stdio::Pipes).await?.finish().await
+    }
+}
+
+impl Process {
+    /// What another host can [follow](Client::follow) it by.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Gives it input.
+    pub async fn write(&self, bytes: &[u8]) -> Result<(), SandboxError> {
+        for piece in bytes.chunks(INPUT) {
+            self.client.shared.say(Frame::new(kind::INPUT, self.id, piece)).await?;
+        }
+        Ok(())
+    }
+
+    /// Its input ends here.
+    pub async fn close_input(&self) -> Result<(), SandboxError> {
+        self.client.shared.say(Frame::new(kind::CLOSE_INPUT, self.id, [])).await
+    }
+
+    /// Its terminal has another size.
+    pub async fn resize(&self, rows: u16, columns: u16) -> Result<(), SandboxError> {
+        let size = [rows.to_le_bytes(), columns.to_le_bytes()].concat();
+        self.client.shared.say(Frame::new(kind::RESIZE, self.id, size)).await
+    }
+
+    /// Sends a signal to all its processes, those it left behind included.
+    pub async fn signal(&self, number: u8) -> Result<(), SandboxError> {
+        self.client.shared.say(Frame::new(kind::SIGNAL, self.id, [number])).await
+    }
+
+    /// What it does next. After [`Next::Ended`] there is nothing more.
+    pub async fn next(&mut self) -> Result<Next, SandboxError> {
+        loop {
+            let answer = match self.held.take() {
+                Some((offset, bytes)) => Some(Answer::Output(offset, bytes)),
+                None => self.answers.recv().await,
+            };
+            match answer {
+                Some(Answer::Output(offset, bytes)) => {
+                    if offset > self.seen {
+                        let lost = offset - self.seen;
+                        self.seen = offset;
+                        self.held = Some((offset, bytes));
+                        return Ok(Next::Lost(lost));
+                    }
+                    let end = offset + bytes.len() as u64;
+                    // After a stream broke, some of it may come again.
+                    let again = usize::try_from(self.seen - offset).unwrap_or(usize::MAX).min(bytes.len());
+                    if again == bytes.len() {
+                        continue;
+                    }
+                    self.seen = end;
+                    if self.seen - self.told >= UNTOLD {
+                        self.told = self.seen;
+                        self.client.shared.mention(Frame::new(kind::TAKEN, self.id, self.seen.to_le_bytes()));
+                    }
+                    return Ok(Next::Output(bytes.slice(again..)));
+                }
+                Some(Answer::Exit(exit)) => return Ok(Next::Ended(exit)),
+                Some(Answer::Gone(reason)) => return Err(SandboxError::Gone(reason)),
+                Some(Answer::Failed(failed)) => return Err(SandboxError::Unfit(failed.reason)),
+                // The conversation attaches a command again by itself; the rest is not said of commands.
+                Some(Answer::Broken | Answer::Data(_) | Answer::Entry(_) | Answer::Done) => {}
+                None => return Err(SandboxError::Gone("its helper has ended".to_owned())),
+            }
+        }
+    }
+
+    /// Follows it to its end.
+    pub async fn finish(mut self) -> Result<Executed, SandboxError> {
+        let start = Instant::now();
+        let mut gathering = Gathering::default();
+        let exit = loop {
+            match self.next().await? {
+                Next::Output(bytes) => gathering.take(&bytes),
+                Next::Lost(bytes) => {
+                    gathering.take(format!("\n[... {bytes} bytes were let go ...]\n").as_bytes());
+                }
+                Next::Ended(exit) => break exit,
+            }
+        };
+        Ok(executed(&exit, gathering, start.elapsed()))
+    }
+
+    /// Goes away and lets it run on, for another host to follow.
+    pub fn leave(mut self) -> u32 {
+        self.left = true;
+        self.id
+    }
+}
+
+fn executed(exit: &Exit, mut gathering: Gathering, took: Duration) -> Executed {
+    if !exit.reason.is_empty() {
+        gathering.take(exit.reason.as_bytes());
+    }
+    let code = match exit.how {
+        How::Exited(code) => Some(i64::from(code)),
+        How::Signalled(signal) => Some(SIGNAL + i64::from(signal)),
+        How::TimedOut => None,
+        How::NotStarted(ENOENT) => Some(NOT_FOUND),
+        How::NotStarted(_) => Some(NOT_RUN),
+    };
+    Executed { exit: code, timed_out: exit.how == How::TimedOut, output: gathering.finish(), took }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.client.shared.routes.forget(self.id);
+        if !self.left {
+            self.client.shared.mention(Frame::new(kind::FORGET, self.id, []));
+        }
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Process {}", self.id)
+    }
+}
