@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use tidemill::config::{Config, Project};
 use tidemill::diagnostic::Result;
 use tidemill::sandbox::docker::Docker;
@@ -143,4 +144,76 @@ async fn what_is_not_listed_or_must_never_be_seen_is_not_mounted() {
     );
     let holds_state = started(project.path(), &settings, &["/ref"]).await.unwrap_err();
     assert_eq!(holds_state.code(), "sandbox::mount_refused", "{holds_state:?}");
+}
+
+/// The helper, as the product embeds it.
+const HELPER: &[u8] = include_bytes!(env!("TIDEMILL_HELPER"));
+
+/// What a container as an engine makes it without being asked for more lets through.
+const WEAK: [&str; 14] = [
+    "identity/user",
+    "identity/give-away",
+    "identity/setuid-program",
+    "capabilities/none",
+    "capabilities/no-new-privileges",
+    "capabilities/seccomp",
+    "namespaces/new-user",
+    "filesystem/write",
+    "filesystem/chroot",
+    "mounts/root-read-only",
+    "secrets/environment",
+    "processes/fork-bomb",
+    "limits/memory",
+    "limits/memory-hog",
+];
+
+#[tokio::test]
+async fn the_probes_notice_a_weak_container() {
+    let docker = bollard::Docker::connect_with_defaults().unwrap();
+    let host = bollard::models::HostConfig {
+        network_mode: Some("none".into()),
+        security_opt: Some(vec!["seccomp=unconfined".into()]),
+        ..bollard::models::HostConfig::default()
+    };
+    let argv =
+        ["/helper", "probe", "memory=67108864", "pids=64", "disk=1000000", "inodes=100", "tmp=1000000"];
+    let body = bollard::models::ContainerCreateBody {
+        image: Some(small_image().await.digest),
+        user: Some("0".into()),
+        entrypoint: Some(argv.map(str::to_owned).to_vec()),
+        env: Some(vec!["SOME_TOKEN=x".into()]),
+        host_config: Some(host),
+        ..bollard::models::ContainerCreateBody::default()
+    };
+    let id = docker.create_container(None, body).await.unwrap().id;
+    let said = attacked(&docker, &id).await;
+    let options = bollard::query_parameters::RemoveContainerOptionsBuilder::default().force(true).build();
+    docker.remove_container(&id, Some(options)).await.unwrap();
+    let said = said.unwrap();
+    let failed: Vec<&str> =
+        said.lines().filter_map(|line| line.split_once("\tfailed\t")).map(|(name, _)| name).collect();
+    for name in WEAK {
+        assert!(failed.contains(&name), "{name} passed in a weak container:\n{said}");
+    }
+    assert!(said.lines().last().unwrap().starts_with("end\t"), "{said}");
+}
+
+async fn attacked(docker: &bollard::Docker, id: &str) -> std::result::Result<String, bollard::errors::Error> {
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_mode(0o755);
+    header.set_size(HELPER.len() as u64);
+    archive.append_data(&mut header, "helper", HELPER)?;
+    let options = bollard::query_parameters::UploadToContainerOptionsBuilder::default().path("/").build();
+    docker.upload_to_container(id, Some(options), bollard::body_full(archive.into_inner()?.into())).await?;
+    docker.start_container(id, None).await?;
+    // Some of the attacks succeed, so its end is no success.
+    let _ = docker.wait_container(id, None).collect::<Vec<_>>().await;
+    let options = bollard::query_parameters::LogsOptionsBuilder::default().stdout(true).build();
+    let mut logs = docker.logs(id, Some(options));
+    let mut said = String::new();
+    while let Some(piece) = logs.next().await {
+        said.push_str(&String::from_utf8_lossy(&piece?.into_bytes()));
+    }
+    Ok(said)
 }

@@ -29,14 +29,16 @@ const INITIAL: [(&str, &str); 3] =
     [("pid", "pid:[4026531836]"), ("uts", "uts:[4026531838]"), ("ipc", "ipc:[4026531839]")];
 
 fn own(_: &Asked) -> Held {
-    for (kind, initial) in INITIAL {
-        let path = format!("/proc/self/ns/{kind}");
-        let link = fs::read_link(&path).map_err(|error| format!("{path}: {}", words(&error)))?;
-        if link.as_os_str() == initial {
-            return Err(format!("{kind} is the host's"));
-        }
+    match INITIAL.into_iter().find(|(kind, _)| !is_own(kind)) {
+        Some((kind, _)) => Err(format!("{kind} is the host's")),
+        None => Ok("pid, uts and ipc".to_owned()),
     }
-    Ok("pid, uts and ipc".to_owned())
+}
+
+/// Whether a namespace is known and not the machine's.
+pub(super) fn is_own(kind: &str) -> bool {
+    let link = fs::read_link(format!("/proc/self/ns/{kind}"));
+    link.is_ok_and(|link| !INITIAL.iter().any(|(_, initial)| link.as_os_str() == *initial))
 }
 
 fn new_user(_: &Asked) -> Held {

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::attempt::{all_refused, words};
-use super::{Asked, Held, Probe};
+use super::{Asked, Held, Probe, namespaces};
 use crate::sys::probe as sys;
 
 pub(super) const PROBES: &[Probe] = &[
@@ -28,6 +28,10 @@ fn debug(_: &Asked) -> Held {
 
 /// Whether the first process is another user's or only deaf to it: it lives.
 fn signal(_: &Asked) -> Held {
+    // The machine's own first process may listen, and must not be ended to show that it could be.
+    if !namespaces::is_own("pid") {
+        return Err("it is the machine's".to_owned());
+    }
     let sent = [TERMINATE, KILL].map(|number| sys::signal(1, number));
     // Had it ended, this process would have ended with it.
     match sent.into_iter().find_map(Result::err) {

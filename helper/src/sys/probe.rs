@@ -145,9 +145,10 @@ pub fn open_filesystem() -> Done {
     call(FSOPEN, [text(c"tmpfs"), 0]).map(close)
 }
 
-/// Makes the working folder the root of every process here.
+/// Makes a folder that does not exist the root of every process here.
 pub fn pivot_root() -> Done {
-    call(n::PIVOT_ROOT, [text(c"."), text(c".")])
+    let nowhere = text(c"/nonexistent/root");
+    call(n::PIVOT_ROOT, [nowhere, nowhere])
 }
 
 /// Makes the working folder this process's root.
