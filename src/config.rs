@@ -1,6 +1,7 @@
 //! `tidemill.toml`: the project's folders, models, images and watch settings.
 
 pub mod build;
+mod sandbox;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use crate::event::usage::Price;
 use crate::workflow::units;
 
 pub use build::{Build, Registry};
+pub use sandbox::{HostMount, Sandbox, allowed};
 
 /// The file that makes a folder a project.
 pub const FILE: &str = "tidemill.toml";
@@ -40,6 +42,8 @@ pub struct Config {
     pub bases: BTreeMap<String, String>,
     /// `[registries."HOST"]`
     pub registries: BTreeMap<String, Registry>,
+    /// `[sandbox]`
+    pub sandbox: Sandbox,
     /// `[models.NAME]`
     pub models: BTreeMap<String, ModelConfig>,
 }
@@ -196,6 +200,10 @@ impl Config {
                 "`concurrency` is 0, so nothing would ever run".into(),
                 "use 1 or more",
             );
+        }
+        if let Some((place, message)) = self.sandbox.mistake() {
+            let help = "docs/configuration.md says what a mount may be";
+            return wrong(&format!("\"{place}\""), message, help);
         }
         for (name, model) in &self.models {
             let table = format!("[models.{name}");

@@ -18,6 +18,7 @@ mod expect;
 mod guard;
 mod helper;
 mod images;
+mod isolation;
 mod model;
 mod recovery;
 mod sandbox;
@@ -25,6 +26,7 @@ mod script;
 mod store;
 mod story;
 mod support;
+mod unpack;
 mod workspace;
 
 /// A file that is not named above would never run.

@@ -115,6 +115,7 @@ fn isolation() -> Isolation {
         execution: Execution::Helper,
         weaker: Vec::new(),
         runtime: "runc".to_owned(),
+        ..Isolation::default()
     }
 }
 

@@ -60,6 +60,7 @@ fn every_setting_is_described() {
     for (file, structs) in [
         ("src/config.rs", &["Config", "Folders", "Watch", "ModelConfig"][..]),
         ("src/config/build.rs", &["Build", "Proxies", "Registry"]),
+        ("src/config/sandbox.rs", &["Sandbox", "HostMount"]),
         ("src/event/usage.rs", &["Price"]),
     ] {
         let source = read(&root().join(file));

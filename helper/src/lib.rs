@@ -8,5 +8,7 @@ pub mod frame;
 pub mod init;
 pub mod launch;
 pub mod message;
+#[cfg(target_os = "linux")]
+pub mod probe;
 pub mod sync;
 pub mod sys;

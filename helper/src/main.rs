@@ -1,4 +1,5 @@
-//! The helper: `helper init` is a sandbox's first process, `helper launch` starts one on this machine.
+//! The helper: `helper init` is a sandbox's first process, `helper launch` starts one on this machine, and
+//! `helper probe` attacks the sandbox it is in.
 
 use std::process::ExitCode;
 
@@ -6,10 +7,13 @@ use std::process::ExitCode;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let part = std::env::args().nth(1);
-    let done = match part.as_deref() {
+    let words = std::env::args_os().skip(1);
+    let arguments: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let done = match arguments.first().map(String::as_str) {
         Some("init") => tidemill_helper::init::run(),
         Some("launch") => tidemill_helper::launch::run(),
+        #[cfg(target_os = "linux")]
+        Some("probe") => return tidemill_helper::probe::main(&arguments[1..]),
         _ => return ExitCode::from(USAGE),
     };
     match done {

@@ -2,6 +2,11 @@
 
 #![expect(unsafe_code, reason = "the only calls into the C library; std already links it")]
 
+#[cfg(target_os = "linux")]
+pub mod confine;
+#[cfg(target_os = "linux")]
+pub mod probe;
+
 use std::ffi::{CString, c_char, c_int, c_long, c_short, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};

@@ -5,6 +5,7 @@ mod finding;
 mod git;
 mod machine;
 mod models;
+mod sandbox;
 mod scripts;
 
 use std::path::PathBuf;
@@ -20,10 +21,19 @@ pub struct Args {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// Attack a sandbox like a run's, from inside and from outside, and say what held
+    #[arg(long)]
+    pub sandbox: bool,
+    /// The image that is attacked: a tag, or a folder with a Dockerfile
+    #[arg(long, value_name = "IMAGE", requires = "sandbox")]
+    pub image: Option<String>,
 }
 
 /// Carries it out.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
+    if args.sandbox {
+        return sandbox::run(context, args.json, args.image.as_deref()).await;
+    }
     let findings = examine(context).await;
     if args.json {
         context.screen.line(serde_json::json!({ "checks": findings }));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Read back from a running container, never copied from what was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
     /// `docker` with the engine's version, e.g. `docker 20.10.24`.
     pub engine: String,
@@ -41,6 +41,27 @@ pub struct Isolation {
     pub weaker: Vec<String>,
     /// The low-level runtime, e.g. `runc`.
     pub runtime: String,
+    /// Whether the engine runs without root.
+    #[serde(default)]
+    pub rootless: bool,
+    /// Whether users inside are other users on the host.
+    #[serde(default)]
+    pub maps_users: bool,
+    /// The engine's profile of system calls, e.g. `default`; empty when it has none.
+    #[serde(default)]
+    pub seccomp: String,
+    /// Whether swap is limited; where it is not, memory of the sandbox may be swapped to the host's disk.
+    #[serde(default)]
+    pub swap_limited: bool,
+    /// Bytes of `/dev/shm`.
+    #[serde(default)]
+    pub shared_memory_bytes: u64,
+    /// Limits of a process, e.g. `core=0`.
+    #[serde(default)]
+    pub ulimits: Vec<String>,
+    /// How many paths of `/proc` and `/sys` the engine masks.
+    #[serde(default)]
+    pub masked_paths: usize,
 }
 
 /// How commands are carried out.

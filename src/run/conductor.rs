@@ -205,6 +205,7 @@ impl Conductor {
         let spec = Spec {
             limits: workflow.limits.clone(),
             environment: workflow.environment.clone(),
+            mounts: workflow.mounts.clone(),
             ..Spec::default()
         };
         let sandbox = self.engine.start(&run.id, &image, &spec).await?;

@@ -10,6 +10,7 @@ pub mod local;
 mod output;
 mod owner;
 mod sent;
+pub mod unpack;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,6 +57,8 @@ pub struct Spec {
     pub environment: BTreeMap<String, String>,
     /// What it may reach.
     pub network: Network,
+    /// Places of host mounts that `[sandbox]` of the project allows, e.g. `/ref`.
+    pub mounts: Vec<String>,
 }
 
 /// Environment variables of a sandbox's commands: what every one has, and what the workflow adds or says otherwise.

@@ -46,6 +46,8 @@ pub struct Workflow {
     pub manifest: Vec<Entry>,
     /// Environment variables of its commands.
     pub environment: BTreeMap<String, String>,
+    /// Places of the host mounts it asks for; the project file says what is there.
+    pub mounts: Vec<String>,
     /// Who does the work.
     pub agent: Agent,
     /// What the agent is asked.

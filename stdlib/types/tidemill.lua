@@ -10,6 +10,7 @@
 ---@field image tidemill.Image Where its commands run: mill.image.
 ---@field manifest? table<string, tidemill.Content> What is placed in /workspace before the agent starts: path = content.
 ---@field environment? table<string, string> Environment variables of the commands in the sandbox: name = text.
+---@field mounts? string[] Places of host folders that `mounts` under [sandbox] in tidemill.toml allows, e.g. `/ref`.
 ---@field agent tidemill.Agent Who does the work: { model = ... }.
 ---@field prompt string|tidemill.Content|fun(run: tidemill.Run): string What the agent is asked: text, a mill.file, or a function of the run.
 ---@field limits? tidemill.Limits What it may use.

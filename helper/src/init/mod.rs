@@ -34,6 +34,9 @@ const PIECE: usize = 64 * 1024;
 pub fn run() -> io::Result<()> {
     let key = key()?;
     sys::hide()?;
+    // Where the kernel takes no filter, the engine's own stands alone.
+    #[cfg(target_os = "linux")]
+    let _ = sys::confine::confine();
     sys::set_signal(signal_number::CHILD, Disposition::Ignore);
     sys::set_signal(signal_number::PIPE, Disposition::Ignore);
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);

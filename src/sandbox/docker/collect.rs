@@ -1,13 +1,12 @@
 //! Declared outputs out of the workspace, hashed while they are written.
 
-use std::fs::{self, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::event::id::{Digest, copy_hashed};
 use crate::sandbox::collect::collect;
 use crate::sandbox::docker::container::Container;
 use crate::sandbox::docker::first::Hands;
+use crate::sandbox::unpack::{Rules, Unpacker};
 use crate::sandbox::{Caps, Collected, SandboxError};
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::Artifact;
@@ -32,18 +31,22 @@ impl Container {
             return client.take(path, limit, into).await;
         }
         self.regular(path, limit).await?;
-        let file = into.join(path.as_str());
-        let target = file.clone();
-        let (digest, size) = self.copy_out(path, limit, move |from| write(from, &target)).await?;
-        Ok(Artifact { path: path.clone(), file, size, digest })
+        let (wanted, into) = (path.clone(), into.to_owned());
+        self.archive_of(path, move |from| one(from, &wanted, limit, &into)).await
     }
 }
 
-/// Writes a new file; the folder is ours, so nothing can stand there before.
-fn write(from: &mut dyn io::Read, target: &PathBuf) -> io::Result<(Digest, u64)> {
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut to = OpenOptions::new().write(true).create_new(true).open(target)?;
-    copy_hashed(from, &mut to)
+/// The one file of an archive, to where it belongs in `into`.
+fn one(from: &mut dyn io::Read, wanted: &WorkspacePath, limit: u64, into: &Path) -> Result<Artifact, String> {
+    let rules = Rules { file: limit, total: limit, entries: 1, ..Rules::default() };
+    let broken = |error: io::Error| format!("cannot be written to the run's folder: {error}");
+    let mut unpacker = Unpacker::new(into, rules).map_err(broken)?;
+    let (under, _) = wanted.as_str().rsplit_once('/').unwrap_or_default();
+    unpacker.archive(from, under).map_err(broken)?;
+    let done = unpacker.finish();
+    let refusal = done.refused.into_iter().next().map(|refusal| refusal.why);
+    let found = done.files.into_iter().find(|file| file.path == *wanted);
+    found.ok_or_else(|| {
+        refusal.or(done.stopped).unwrap_or_else(|| "changed while it was taken out".to_owned())
+    })
 }

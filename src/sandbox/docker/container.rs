@@ -16,6 +16,7 @@ use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
 use crate::sandbox::docker::first::{First, Hands, NO_HELPER};
+use crate::sandbox::docker::harden::harden;
 use crate::sandbox::docker::state::why_gone;
 use crate::sandbox::helper::{Key, Process};
 use crate::sandbox::sent::Sent;
@@ -33,9 +34,9 @@ pub(super) const AGENT: &str = "1000:1000";
 /// The numbers of [`AGENT`].
 pub(super) const AGENT_ID: u64 = 1000;
 /// Files and folders that fit in the workspace: a loop that makes files must not eat the machine's memory.
-const INODES: u64 = 200_000;
+pub const INODES: u64 = 200_000;
 /// Bytes of `/tmp`.
-const TMP_BYTES: u64 = 256 << 20;
+pub const TMP_BYTES: u64 = 256 << 20;
 
 /// Whether the agent may have been in the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +135,7 @@ impl Docker {
         spec: &Spec,
         first: First,
     ) -> Result<Container> {
+        let host = self.asked(name, spec, &first).await?;
         let body = ContainerCreateBody {
             image: Some(image.digest.clone()),
             user: Some(first.user().to_owned()),
@@ -146,7 +148,7 @@ impl Docker {
             network_disabled: Some(true),
             open_stdin: Some(first.speaks()),
             stdin_once: Some(false),
-            host_config: Some(first.host_config(host_config(name, &spec.limits))),
+            host_config: Some(host),
             ..ContainerCreateBody::default()
         };
         let options = CreateContainerOptionsBuilder::default().name(name).build();
@@ -173,6 +175,14 @@ impl Docker {
         Ok(Arc::new(self.container(id.to_owned(), volume, spec, first, Filled::Yes).await?))
     }
 
+    /// All that is asked of the engine for a container with this workspace.
+    async fn asked(&self, volume: &str, spec: &Spec, first: &First) -> Result<HostConfig> {
+        let traits = self.traits().await?;
+        let mut host = harden(host_config(volume, &spec.limits), traits, self.runtime(traits)?);
+        host.mounts.get_or_insert_default().extend(self.host_mounts(&spec.mounts)?);
+        Ok(first.host_config(host))
+    }
+
     async fn container(
         &self,
         id: String,
@@ -181,7 +191,8 @@ impl Docker {
         first: First,
         filled: Filled,
     ) -> Result<Container> {
-        let (isolation, hands) = tokio::try_join!(self.read_back(&id), first.hands(self, &id))?;
+        let asked = self.asked(&volume, spec, &first).await?;
+        let (isolation, hands) = tokio::try_join!(self.read_back(&id, &asked), first.hands(self, &id))?;
         Ok(Container {
             engine: self.clone(),
             id,

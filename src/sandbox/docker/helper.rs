@@ -21,6 +21,8 @@ use crate::sandbox::docker::{Docker, HELPER_LABEL, OWNER_LABEL, RUN_LABEL};
 use crate::sandbox::helper::{DIGEST, Ends, Link, PROGRAM};
 use crate::sandbox::{Body, SandboxError};
 
+/// The helper as a command of the sandbox.
+pub const HELPER: &str = "/.tidemill/helper";
 /// Where the volume is mounted.
 pub(super) const FOLDER: &str = "/.tidemill";
 /// The helper in it.

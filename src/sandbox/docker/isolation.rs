@@ -1,17 +1,19 @@
 //! Reading back how isolated a container is, and refusing one that is weaker than asked for.
 
-use bollard::models::ContainerInspectResponse;
+use bollard::models::{ContainerInspectResponse, HostConfig};
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::isolation::{Execution, Isolation};
-use crate::sandbox::docker::Docker;
-use crate::sandbox::docker::container::{AGENT, WORKSPACE};
+use crate::sandbox::docker::container::AGENT;
+use crate::sandbox::docker::differences::differences;
 use crate::sandbox::docker::errors::explain;
 use crate::sandbox::docker::helper::{FILE, FOLDER};
+use crate::sandbox::docker::traits::Traits;
+use crate::sandbox::docker::{Docker, weaknesses};
 
 impl Docker {
-    /// What the engine says of the running container. Fails when something is weaker than it must be.
-    pub(super) async fn read_back(&self, id: &str) -> Result<Isolation> {
+    /// What the engine says of the running container. Fails when anything is not as asked for, or is weak.
+    pub(super) async fn read_back(&self, id: &str, asked: &HostConfig) -> Result<Isolation> {
         let inspected = self
             .client
             .inspect_container(id, None)
@@ -21,18 +23,31 @@ impl Docker {
             return Err(Diagnostic::new("sandbox::not_running", "the container ended at once")
                 .help("its image must have `sleep`; `docker logs` may say more"));
         }
-        let isolation = read(&inspected, &self.version);
-        let weak = weaknesses(&isolation);
-        if weak.is_empty() {
-            return Ok(isolation);
+        let traits = self.traits().await?;
+        let found = inspected.host_config.clone().unwrap_or_default();
+        let mut wrong: Vec<String> =
+            traits.weakness(asked.runtime.as_deref()).into_iter().map(str::to_owned).collect();
+        wrong.extend(differences(asked, &found));
+        wrong.extend(weaknesses::of(asked, &found, &inspected));
+        if wrong.is_empty() {
+            return Ok(read(&inspected, &found, traits, &self.version));
         }
-        Err(Diagnostic::new("sandbox::weak_isolation", format!("the container is not as isolated as asked for: {}", weak.join("; ")))
-            .help("the engine ignored what it was asked for; nothing was run in it. Another engine or runtime may do better"))
+        let message = format!("the container is not as isolated as asked for: {}", wrong.join("; "));
+        Err(Diagnostic::new("sandbox::weak_isolation", message).help(
+            "nothing was run in it. Where the engine has no control groups for a limit, give them to it (rootless \
+             Docker: systemd must delegate cpu, memory and pids); else another engine or runtime may do better. \
+             docs/sandbox.md lists what is asked for",
+        ))
     }
 }
 
-fn read(inspected: &ContainerInspectResponse, version: &str) -> Isolation {
-    let host = inspected.host_config.clone().unwrap_or_default();
+fn read(
+    inspected: &ContainerInspectResponse,
+    host: &HostConfig,
+    traits: &Traits,
+    version: &str,
+) -> Isolation {
+    let host = host.clone();
     let unsigned = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
     let mounts = inspected.mounts.iter().flatten().map(|mount| {
         let kind = mount.typ.as_deref().unwrap_or("unknown");
@@ -40,6 +55,10 @@ fn read(inspected: &ContainerInspectResponse, version: &str) -> Isolation {
         format!("{} ({kind}, {access})", mount.destination.as_deref().unwrap_or("?"))
     });
     let tmpfs = host.tmpfs.iter().flatten().map(|(path, options)| format!("{path} (tmpfs, {options})"));
+    let ulimits =
+        host.ulimits.iter().flatten().map(|limit| {
+            format!("{}={}", limit.name.as_deref().unwrap_or("?"), limit.hard.unwrap_or_default())
+        });
     let by_helper = inspected.path.as_deref() == Some(&format!("{FOLDER}/{FILE}"));
     let execution = if by_helper { Execution::Helper } else { Execution::Exec };
     Isolation {
@@ -60,63 +79,12 @@ fn read(inspected: &ContainerInspectResponse, version: &str) -> Isolation {
         execution,
         weaker: Vec::new(),
         runtime: host.runtime.unwrap_or_default(),
-    }
-}
-
-fn weaknesses(isolation: &Isolation) -> Vec<String> {
-    let dropped_all = isolation.capabilities_dropped.iter().any(|name| name.eq_ignore_ascii_case("all"));
-    let no_new = isolation.security_options.iter().any(|option| option.starts_with("no-new-privileges"));
-    let unconfined = isolation.security_options.iter().any(|option| option.contains("unconfined"));
-    let workspace = format!("{WORKSPACE} (volume");
-    let helper = format!("{FOLDER} (volume, ro)");
-    let foreign_mount = isolation
-        .mounts
-        .iter()
-        .any(|mount| !mount.starts_with(&workspace) && !mount.starts_with("/tmp (tmpfs") && *mount != helper);
-    [
-        (isolation.network != "none", "it has a network"),
-        (!isolation.read_only_root, "its root can be written"),
-        (!dropped_all, "it keeps capabilities"),
-        (!isolation.capabilities_added.is_empty(), "it was given capabilities"),
-        (!no_new, "it may gain privileges"),
-        (unconfined, "its system calls are not confined"),
-        (isolation.privileged, "it is privileged"),
-        (isolation.memory_bytes == 0, "its memory is not limited"),
-        (isolation.pids == 0, "its processes are not limited"),
-        (isolation.nano_cpus == 0, "its processor time is not limited"),
-        (foreign_mount, "something besides the workspace is mounted"),
-    ]
-    .into_iter()
-    .filter(|(weak, _)| *weak)
-    .map(|(_, words)| words.to_owned())
-    .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_weakness_is_named() {
-        let weak = Isolation {
-            engine: String::new(),
-            image: String::new(),
-            user: String::new(),
-            network: "bridge".into(),
-            read_only_root: false,
-            capabilities_dropped: vec![],
-            capabilities_added: vec!["SYS_ADMIN".into()],
-            security_options: vec!["seccomp=unconfined".into()],
-            privileged: true,
-            memory_bytes: 0,
-            nano_cpus: 0,
-            pids: 0,
-            mounts: vec!["/var/run/docker.sock (bind, rw)".into()],
-            init: false,
-            execution: Execution::Exec,
-            weaker: Vec::new(),
-            runtime: String::new(),
-        };
-        assert_eq!(weaknesses(&weak).len(), 11);
+        rootless: traits.rootless,
+        maps_users: traits.maps_users,
+        seccomp: traits.seccomp.clone().unwrap_or_default(),
+        swap_limited: traits.limits_swap,
+        shared_memory_bytes: unsigned(host.shm_size),
+        ulimits: ulimits.collect(),
+        masked_paths: host.masked_paths.map_or(0, |paths| paths.len()),
     }
 }

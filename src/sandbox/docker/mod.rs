@@ -4,17 +4,22 @@ mod archive;
 mod collect;
 mod connect;
 mod container;
+mod differences;
 mod errors;
 mod exec;
 mod facts;
 mod first;
+mod harden;
 mod helper;
 mod images;
 mod isolation;
+mod mounts;
 mod place;
 mod read;
 mod state;
 mod sweep;
+mod traits;
+mod weaknesses;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,17 +28,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::{Mutex, OnceCell, oneshot};
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Build, Project, Registry};
+use crate::config::{self, Build, Project, Registry};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
+use crate::sandbox::docker::traits::Traits;
 use crate::sandbox::owner::Owner;
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
 
+pub use container::{INODES, TMP_BYTES};
 pub use facts::Facts;
+pub use helper::HELPER;
 pub use images::{IMAGE_LABEL, Kept, Removed, Whose};
 
 /// Every container and volume of ours carries this label, with the run's id.
@@ -42,7 +50,6 @@ pub const RUN_LABEL: &str = "tidemill.run";
 pub const OWNER_LABEL: &str = "tidemill.owner";
 /// A hash of the project's folder.
 pub const PROJECT_LABEL: &str = "tidemill.project";
-
 /// The volume with the helper; its value is the helper's hash.
 pub const HELPER_LABEL: &str = "tidemill.helper";
 
@@ -58,7 +65,11 @@ pub struct Docker {
     build: Build,
     bases: BTreeMap<String, String>,
     registries: BTreeMap<String, Registry>,
+    /// `[sandbox]` of the project.
+    settings: config::Sandbox,
     owner: Owner,
+    /// What kind of engine it is, once it was asked.
+    traits: Arc<OnceCell<Traits>>,
     /// Removals of containers nobody waits for.
     removals: TaskTracker,
     /// The volume with the helper, once it was looked at.
@@ -66,11 +77,11 @@ pub struct Docker {
 }
 
 impl Docker {
-    /// Connects with all that a project's settings say of images.
+    /// Connects with all that a project's settings say of the engine.
     pub async fn open(project: &Project) -> Result<Self> {
         let config = &project.config;
         let engine = Self::connect(&project.root, &config.build, &config.bases).await?;
-        Ok(Self { registries: config.registries.clone(), ..engine })
+        Ok(Self { registries: config.registries.clone(), settings: config.sandbox.clone(), ..engine })
     }
 
     /// Connects to the engine (`DOCKER_HOST`, the current context, the usual sockets) and agrees on an API version.
@@ -84,7 +95,9 @@ impl Docker {
             build: build.clone(),
             bases: bases.clone(),
             registries: BTreeMap::new(),
+            settings: config::Sandbox::default(),
             owner: Owner::this_process()?,
+            traits: Arc::default(),
             removals: TaskTracker::new(),
             helper: Arc::default(),
         })

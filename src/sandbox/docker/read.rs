@@ -8,9 +8,9 @@ use futures_util::TryStreamExt as _;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use crate::diagnostic::Diagnostic;
-use crate::sandbox::SandboxError;
 use crate::sandbox::docker::container::{Container, WORKSPACE};
 use crate::sandbox::docker::errors::is_missing;
+use crate::sandbox::{SandboxError, unpack};
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::units::show_size;
 
@@ -31,13 +31,8 @@ const NOT_REGULAR: u32 = FOLDER | LINK | 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 |
 
 impl Container {
     pub(super) async fn read_file(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError> {
-        let size = self.regular(path, limit).await?;
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        self.copy_out(path, limit, move |from| {
-            io::copy(from, &mut bytes)?;
-            Ok(Bytes::from(bytes))
-        })
-        .await
+        self.regular(path, limit).await?;
+        self.archive_of(path, move |from| unpack::only_file(from, limit)).await
     }
 
     /// Makes sure that `path` is a regular file of at most `limit` bytes, reached without a link; gives its size.
@@ -89,43 +84,24 @@ impl Container {
         })
     }
 
-    /// Streams the file's content to `sink` on a blocking thread; never more than `limit` bytes.
-    pub(super) async fn copy_out<T, F>(
-        &self,
-        path: &WorkspacePath,
-        limit: u64,
-        sink: F,
-    ) -> Result<T, SandboxError>
+    /// Streams the archive the engine makes of `path` to `take`, on a blocking thread. It was a regular file of the
+    /// right size a moment ago; what it is now, the archive says, and `take` judges.
+    pub(super) async fn archive_of<T, F>(&self, path: &WorkspacePath, take: F) -> Result<T, SandboxError>
     where
         T: Send + 'static,
-        F: FnOnce(&mut dyn io::Read) -> io::Result<T> + Send + 'static,
+        F: FnOnce(&mut dyn io::Read) -> Result<T, String> + Send + 'static,
     {
         let full = format!("{WORKSPACE}/{}", path.as_str().trim_end_matches('/'));
         let options = DownloadFromContainerOptionsBuilder::default().path(&full).build();
         let stream = self.engine.client.download_from_container(&self.id, Some(options));
-        let reader = SyncIoBridge::new(StreamReader::new(Box::pin(stream.map_err(io::Error::other))));
-        let copying = tokio::task::spawn_blocking(move || first_file(reader, limit, sink));
-        match copying.await {
+        let mut reader = SyncIoBridge::new(StreamReader::new(Box::pin(stream.map_err(io::Error::other))));
+        match tokio::task::spawn_blocking(move || take(&mut reader)).await {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => match self.gone().await {
+            Ok(Err(why)) => match self.gone().await {
                 Some(reason) => Err(SandboxError::Gone(reason)),
-                None => Err(SandboxError::Refused(path.clone(), format!("cannot be taken out: {error}"))),
+                None => Err(SandboxError::Refused(path.clone(), why)),
             },
             Err(error) => Err(SandboxError::Engine(Diagnostic::new("sandbox::read", error.to_string()))),
         }
     }
-}
-
-fn first_file<T>(
-    reader: impl io::Read,
-    limit: u64,
-    sink: impl FnOnce(&mut dyn io::Read) -> io::Result<T>,
-) -> io::Result<T> {
-    let mut archive = tar::Archive::new(reader);
-    let entry = archive.entries()?.next().ok_or_else(|| io::Error::other("the archive is empty"))??;
-    // It was a regular file of the right size a moment ago; only what still is one is taken.
-    if entry.header().entry_type() != tar::EntryType::Regular || entry.size() > limit {
-        return Err(io::Error::other("it changed while it was taken out"));
-    }
-    sink(&mut io::Read::take(entry, limit))
 }

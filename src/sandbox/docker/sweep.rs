@@ -9,6 +9,7 @@ use bollard::query_parameters::{
 };
 
 use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::RunId;
 use crate::sandbox::docker::errors::{explain, is_missing};
 use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL};
 use crate::sandbox::owner::{Life, Owner};
@@ -42,6 +43,19 @@ impl Docker {
             }
         }
         Ok(swept)
+    }
+
+    /// How many containers and volumes carry the run's label.
+    pub async fn count_of(&self, run: &RunId) -> Result<usize> {
+        let filters: HashMap<String, Vec<String>> =
+            [("label".to_owned(), vec![format!("{RUN_LABEL}={run}")])].into();
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        let containers = self.client.list_containers(Some(options)).await;
+        let containers = containers.map_err(|error| explain("list containers", error))?;
+        let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+        let volumes = self.client.list_volumes(Some(options)).await;
+        let volumes = volumes.map_err(|error| explain("list volumes", error))?;
+        Ok(containers.len() + volumes.volumes.unwrap_or_default().len())
     }
 
     /// Removes a container at once, running or not. Whether it was there.

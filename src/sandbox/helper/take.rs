@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::event::id::{Digest, Hasher};
@@ -60,7 +61,7 @@ impl Taking {
             if let Some(folder) = self.target.parent() {
                 fs::create_dir_all(folder)?;
             }
-            self.file = Some(OpenOptions::new().write(true).create_new(true).open(&self.target)?);
+            self.file = Some(OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.target)?);
         }
         self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }

@@ -148,9 +148,7 @@ fn isolation(version: &str, spec: &Spec) -> Isolation {
         network: "none".to_owned(),
         read_only_root: true,
         capabilities_dropped: vec!["ALL".to_owned()],
-        capabilities_added: Vec::new(),
         security_options: vec!["no-new-privileges".to_owned()],
-        privileged: false,
         memory_bytes: spec.limits.memory,
         nano_cpus: spec.limits.nano_cpus,
         pids: spec.limits.pids,
@@ -165,6 +163,9 @@ fn isolation(version: &str, spec: &Spec) -> Isolation {
             "it ends with the process that started it".to_owned(),
         ],
         runtime: "bwrap".to_owned(),
+        maps_users: true,
+        ulimits: vec!["core=0".to_owned()],
+        ..Isolation::default()
     }
 }
 

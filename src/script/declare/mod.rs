@@ -6,6 +6,7 @@ pub(super) mod environment;
 pub(super) mod image;
 pub(super) mod limits;
 pub(super) mod manifest;
+mod mounts;
 pub(super) mod packages;
 pub(super) mod schema;
 pub(super) mod workflow;

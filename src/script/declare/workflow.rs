@@ -2,7 +2,7 @@
 
 use mlua::Value;
 
-use super::{agent, environment, limits, manifest};
+use super::{agent, environment, limits, manifest, mounts};
 use crate::config::{Config, Provider};
 use crate::diagnostic::Diagnostic;
 use crate::event::id::Digest;
@@ -44,6 +44,11 @@ pub(in crate::script) const WORKFLOW: Class = Class {
             "environment",
             "table<string, string>?",
             "Environment variables of the commands in the sandbox: name = text.",
+        ),
+        field(
+            "mounts",
+            "string[]?",
+            "Places of host folders that `mounts` under [sandbox] in tidemill.toml allows, e.g. `/ref`.",
         ),
         field("agent", "tidemill.Agent", "who does the work: { model = ... }"),
         field(
@@ -102,6 +107,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         image: fields.with("image", image).unwrap_or_default(),
         manifest: manifest::read(host, fields.map("manifest")),
         environment: fields.with("environment", environment::read).unwrap_or_default(),
+        mounts: mounts::read(host, &fields),
         agent: agent.unwrap_or(Agent {
             name: String::new(),
             model: String::new(),
