@@ -200,6 +200,7 @@ impl Conductor {
             () = stop.cancelled() => return Ok(Outcome::Stopped),
             filling = sources.fill(&workflow.manifest, &work.view) => filling?,
         };
+        filling.fits(workflow.limits.disk)?;
         // Making image and files ready is the machine's work, not the run's: the wall limit counts from here.
         let deadline = Deadline::new(self.clock.clone(), stop.clone(), workflow.limits.wall);
         let spec = Spec {

@@ -130,3 +130,14 @@ async fn entries_that_cannot_both_be_there_are_named() {
         yard.fill(r#"["in/"] = mill.dir "folder", ["in/a/"] = mill.dir "other""#).await.unwrap_err();
     assert_eq!(refused.message(), "`in/a` of the manifest is a file, and `in/a/b` lies under it");
 }
+
+#[tokio::test]
+async fn what_cannot_fit_is_said_before_a_container_is_made() {
+    let yard = Yard::new().await;
+    yard.project.put("big/a", [0; 3000]);
+    let filling = yard.fill(r#"["big/"] = mill.dir "big", ["x"] = mill.text "x""#).await.unwrap();
+    filling.fits(3001).unwrap();
+    let refused = filling.fits(3000).unwrap_err();
+    assert_eq!(refused.code(), "sandbox::workspace_full");
+    assert!(refused.advice().unwrap().ends_with("the largest entry is `big/`"), "{:?}", refused.advice());
+}

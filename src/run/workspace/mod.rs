@@ -19,6 +19,7 @@ use crate::run::workspace::git::Commits;
 use crate::sandbox::{Placement, Progress};
 use crate::store::Store;
 use crate::workflow::manifest::{Content, Entry};
+use crate::workflow::units::show_size;
 use crate::workflow::view::RunView;
 
 /// What the workspace of a run is filled with.
@@ -28,6 +29,26 @@ pub struct Filling {
     pub files: Vec<Placement>,
     /// Where each entry is from, in the order of the manifest.
     pub origins: Vec<Origin>,
+}
+
+impl Filling {
+    /// Whether it can fit in a workspace of so many bytes; better said before a container is made.
+    pub fn fits(&self, disk: u64) -> Result<()> {
+        let bytes: u64 = self.origins.iter().map(|origin| origin.bytes).sum();
+        if bytes <= disk {
+            return Ok(());
+        }
+        let largest = self.origins.iter().max_by_key(|origin| origin.bytes);
+        let message = format!(
+            "the files of the manifest have {}, and the workspace holds {}",
+            show_size(bytes),
+            show_size(disk)
+        );
+        Err(Diagnostic::new("sandbox::workspace_full", message).help(format!(
+            "raise `limits.disk` (and `limits.memory`, which holds it); the largest entry is `{}`",
+            largest.map_or("", |origin| origin.path.as_str())
+        )))
+    }
 }
 
 /// Where content is looked for.
