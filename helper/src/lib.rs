@@ -4,3 +4,4 @@
 //! uses [`frame`] as well: both ends speak through one definition.
 
 pub mod frame;
+pub mod gateway;
