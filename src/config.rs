@@ -1,6 +1,7 @@
 //! `tidemill.toml`: the project's folders, models, images and watch settings.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::diagnostic::{Diagnostic, Result, Source};
 use crate::event::usage::Price;
+use crate::workflow::network::Pattern;
 use crate::workflow::units;
 
 /// The file that makes a folder a project.
@@ -32,6 +34,8 @@ pub struct Config {
     pub watch: Watch,
     /// `[build]`
     pub build: Build,
+    /// `[network]`
+    pub network: NetworkSettings,
     /// `[bases]`: image reference = root-relative bootstrap script, for bases that cannot be pulled.
     pub bases: BTreeMap<String, String>,
     /// `[models.NAME]`
@@ -96,6 +100,19 @@ pub struct Build {
     pub ca_bundle: Option<String>,
     /// Build arguments for every build.
     pub args: BTreeMap<String, String>,
+}
+
+/// What sandboxes with a network may reach besides the internet. A script alone cannot open the machine's own
+/// surroundings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkSettings {
+    /// Names that may have private addresses, where a workflow allows them.
+    #[serde(deserialize_with = "patterns")]
+    pub private: Vec<Pattern>,
+    /// Who resolves names: `ADDRESS` or `ADDRESS:PORT`; the engine's own when absent.
+    #[serde(deserialize_with = "resolver")]
+    pub resolver: Option<SocketAddr>,
 }
 
 /// One model.
@@ -231,4 +248,22 @@ impl Config {
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     units::duration(&text).map_err(serde::de::Error::custom)
+}
+
+fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let parsed = texts.iter().map(|text| {
+        let wrong =
+            || serde::de::Error::custom(format!("`{text}` is not a name like `wiki.intranet.example`"));
+        Pattern::parse(text).ok_or_else(wrong)
+    });
+    parsed.collect()
+}
+
+fn resolver<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let alone = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
+    alone.or_else(|_| text.parse()).map(Some).map_err(|_| {
+        serde::de::Error::custom(format!("`{text}` is not an address like `10.0.0.1` or `10.0.0.1:53`"))
+    })
 }

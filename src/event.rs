@@ -7,6 +7,7 @@ pub mod finding;
 pub mod id;
 pub mod input;
 pub mod isolation;
+pub mod network;
 pub mod payload;
 pub mod state;
 pub mod usage;
@@ -20,6 +21,7 @@ use crate::event::finding::Finding;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
 use crate::event::isolation::Isolation;
+use crate::event::network::{Contact, Use};
 use crate::event::payload::Payload;
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
@@ -79,6 +81,16 @@ pub enum What {
         container: String,
         /// What was read back.
         isolation: Isolation,
+    },
+    /// The sandbox tried to reach something of this kind for the first time.
+    NetworkDecided {
+        /// What, and what came of it.
+        contact: Contact,
+    },
+    /// The sandbox's network is gone; this is all that was reached and refused, `NetworkDecided` included.
+    NetworkEnded {
+        /// By kind.
+        used: Vec<Use>,
     },
     /// The manifest stands in the workspace.
     WorkspaceFilled {

@@ -17,6 +17,7 @@ mod drop_folder;
 mod expect;
 mod guard;
 mod model;
+mod network;
 mod recovery;
 mod sandbox;
 mod script;

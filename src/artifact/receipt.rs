@@ -8,6 +8,7 @@ use crate::event::finding::Finding;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
 use crate::event::isolation::Isolation;
+use crate::event::network::Use;
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
 use crate::event::verdict::{Stage, Verdict};
@@ -36,6 +37,9 @@ pub struct Receipt {
     pub image: Option<Image>,
     /// How isolated it was, as read back from the engine.
     pub isolation: Option<Isolation>,
+    /// All it reached and was refused, when it had a network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Use>,
     /// The prompt, after its guardrails.
     pub prompt: Option<Prompt>,
     /// Who thought.
@@ -166,6 +170,7 @@ impl Receipt {
             script: Script { sha256: script.clone() },
             image: None,
             isolation: None,
+            network: Vec::new(),
             prompt: None,
             model: Model { name: model.clone(), reported: None },
             artifacts: Vec::new(),
@@ -213,6 +218,7 @@ impl Receipt {
                 });
             }
             What::SandboxStarted { isolation, .. } => self.isolation = Some(isolation.clone()),
+            What::NetworkEnded { used } => self.network.clone_from(used),
             What::PromptReady { digest, .. } => {
                 self.prompt = Some(Prompt { sha256: digest.clone() });
             }

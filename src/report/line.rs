@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::event::network::Use;
 use crate::event::state::RunState;
 use crate::event::verdict::Verdict;
 use crate::event::{Event, ToolCall, ToolOutcome, What};
@@ -51,6 +52,11 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
             show_size(isolation.memory_bytes),
             isolation.pids
         ),
+        What::NetworkDecided { contact } => match &contact.refused {
+            None => format!("network: {contact} allowed"),
+            Some(why) => format!("network: {contact} refused, {why}"),
+        },
+        What::NetworkEnded { used } => network_words(used),
         What::WorkspaceFilled { files, bytes } => format!("placed {files} files ({})", show_size(*bytes)),
         What::GuardrailChecked { stage, guard, verdict } => {
             format!("guardrail {guard} on {stage}: {}", verdict_words(verdict))
@@ -143,6 +149,24 @@ pub fn verdict_words(verdict: &Verdict) -> String {
         Verdict::Ask { reason } => format!("asks, {reason}"),
         Verdict::Replace { reason, .. } => format!("replaced, {reason}"),
     }
+}
+
+/// All a sandbox reached and was refused.
+fn network_words(used: &[Use]) -> String {
+    let mut words = "network in all".to_owned();
+    for Use { contact, times, sent, received } in used {
+        let times = count(usize::try_from(*times).unwrap_or(usize::MAX), "time");
+        let _ = match &contact.refused {
+            None => write!(
+                words,
+                "\n  - {contact}: {times}, {} out, {} in",
+                show_size(*sent),
+                show_size(*received)
+            ),
+            Some(why) => write!(words, "\n  - {contact}: refused {times}, {why}"),
+        };
+    }
+    words
 }
 
 /// The one argument that matters of a built-in tool, or all of them.

@@ -25,7 +25,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
 use crate::run::queue::Conduct;
-use crate::run::{checks, guarded, inputs, models, workspace};
+use crate::run::{checks, guarded, inputs, models, network, workspace};
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::script::{self, Loaded};
 use crate::store::{RunRow, Store};
@@ -191,13 +191,20 @@ impl Conductor {
         }
         // Making the image ready is the machine's work, not the run's: the wall limit counts from here.
         let deadline = Deadline::new(self.clock.clone(), stop.clone(), workflow.limits.wall);
-        let spec = Spec { limits: workflow.limits.clone(), ..Spec::default() };
+        let spec = Spec {
+            limits: workflow.limits.clone(),
+            network: workflow.network.clone(),
+            outside: network::outside(&self.project, &workflow.network)?,
+            ..Spec::default()
+        };
         let sandbox = self.engine.start(&run.id, &image, &spec).await?;
         let journal = work.journal;
+        let telling = network::tell(sandbox.events(), journal.clone());
         let outcome = self.in_sandbox(work, &sandbox, &deadline).await;
         if let Err(diagnostic) = sandbox.remove().await {
             journal.append(What::Warned { report: diagnostic.report() }).await?;
         }
+        telling.finish().await?;
         outcome
     }
 

@@ -4,6 +4,7 @@
 //! what comes out is hostile until it has been checked.
 
 pub mod docker;
+pub mod gateway;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +14,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::sync::mpsc;
 
 use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
+use crate::sandbox::gateway::Outside;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Access;
@@ -47,6 +51,8 @@ pub struct Spec {
     pub environment: BTreeMap<String, String>,
     /// What it may reach.
     pub network: Network,
+    /// What the project adds to that.
+    pub outside: Outside,
 }
 
 /// An image on the engine.
@@ -70,6 +76,12 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
 
     /// How isolated it is, as read back at start.
     fn isolation(&self) -> &Isolation;
+
+    /// What happens to it besides what is asked of it, such as what it tries to reach, as it happens. Given once; it
+    /// ends when the sandbox was removed.
+    fn events(&self) -> Option<mpsc::UnboundedReceiver<What>> {
+        None
+    }
 
     /// Places files in the workspace, as one streamed archive. Folders above them are made; a read-only file cannot
     /// be changed, renamed or removed by commands.

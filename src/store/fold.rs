@@ -36,6 +36,8 @@ pub(super) fn fold(row: &mut RunRow, event: &Event) {
         What::RunQueued { .. }
         | What::ImageReady { .. }
         | What::SandboxStarted { .. }
+        | What::NetworkDecided { .. }
+        | What::NetworkEnded { .. }
         | What::WorkspaceFilled { .. }
         | What::PromptReady { .. }
         | What::GuardrailChecked { .. }

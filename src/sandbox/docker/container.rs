@@ -10,16 +10,20 @@ use bollard::models::{
 };
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use bytes::Bytes;
+use tokio::sync::mpsc;
 
 use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::{explain, words};
+use crate::sandbox::docker::gateway::Gateway;
 use crate::sandbox::{
     Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec,
 };
 use crate::workflow::limits::Limits;
+use crate::workflow::network::Network;
 use crate::workflow::path::WorkspacePath;
 
 /// Where the workspace is mounted.
@@ -42,6 +46,7 @@ pub(super) struct Container {
     pub(super) volume: String,
     pub(super) pids: u64,
     isolation: Isolation,
+    gateway: Option<Gateway>,
     /// Whether the agent may have been in the workspace: the manifest was placed, or a command ran.
     pub(super) filled: AtomicBool,
     removed: AtomicBool,
@@ -58,11 +63,23 @@ impl Docker {
     ) -> Result<Container> {
         let name = format!("tidemill-{run}-{:08x}", fastrand::u32(..));
         self.make_workspace(&name, run, &spec.limits).await?;
-        let started = self.create_and_start(&name, run, image, spec).await;
+        let gateway = match &spec.network {
+            Network::None => Ok(None),
+            Network::Gateway(reach) => self.start_gateway(&name, run, reach, &spec.outside).await.map(Some),
+        };
+        let parts =
+            gateway.as_ref().ok().and_then(|gateway| gateway.as_ref()).map(|gateway| gateway.parts.clone());
+        let started = match gateway {
+            Ok(gateway) => self.create_and_start(&name, run, image, spec, gateway).await,
+            Err(error) => Err(error),
+        };
         if started.is_err() {
             // The first error is the one to report; what is left is found by the sweep.
             let _ = self.remove_container(&name).await;
             let _ = self.remove_volume(&name).await;
+            if let Some(parts) = parts {
+                let _ = self.remove_parts(&parts).await;
+            }
         }
         started
     }
@@ -92,6 +109,7 @@ impl Docker {
         run: &RunId,
         image: &ReadyImage,
         spec: &Spec,
+        gateway: Option<Gateway>,
     ) -> Result<Container> {
         let body = ContainerCreateBody {
             image: Some(image.digest.clone()),
@@ -102,8 +120,8 @@ impl Docker {
             env: Some(environment(spec)),
             labels: Some(self.labels(run)),
             hostname: Some("sandbox".to_owned()),
-            network_disabled: Some(true),
-            host_config: Some(host_config(name, &spec.limits)),
+            network_disabled: Some(gateway.is_none()),
+            host_config: Some(host_config(name, &spec.limits, gateway.as_ref())),
             ..ContainerCreateBody::default()
         };
         let options = CreateContainerOptionsBuilder::default().name(name).build();
@@ -122,13 +140,14 @@ impl Docker {
             }
             explain("start the container", error)
         })?;
-        let isolation = self.read_back(&created.id).await?;
+        let isolation = self.read_back(&created.id, &spec.network, gateway.as_ref()).await?;
         Ok(Container {
             engine: self.clone(),
             id: created.id,
             volume: name.to_owned(),
             pids: spec.limits.pids,
             isolation,
+            gateway,
             filled: AtomicBool::new(false),
             removed: AtomicBool::new(false),
         })
@@ -149,13 +168,17 @@ fn environment(spec: &Spec) -> Vec<String> {
     ours.chain(theirs).map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-fn host_config(volume: &str, limits: &Limits) -> HostConfig {
+fn host_config(volume: &str, limits: &Limits, gateway: Option<&Gateway>) -> HostConfig {
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let tmpfs: HashMap<String, String> =
         [("/tmp".to_owned(), format!("size={TMP_BYTES},mode=1777,nosuid,nodev,exec"))].into();
     HostConfig {
         init: Some(true),
-        network_mode: Some("none".to_owned()),
+        network_mode: Some(gateway.map_or("none", |gateway| gateway.parts.inside.as_str()).to_owned()),
+        dns: gateway.map(|gateway| vec![gateway.address.to_string()]),
+        // The host's own search list has no business in here.
+        dns_search: gateway.map(|_| vec![".".to_owned()]),
+        sysctls: gateway.map(|_| [("net.ipv6.conf.all.disable_ipv6".to_owned(), "1".to_owned())].into()),
         readonly_rootfs: Some(true),
         cap_drop: Some(vec!["ALL".to_owned()]),
         security_opt: Some(vec!["no-new-privileges".to_owned()]),
@@ -220,6 +243,10 @@ impl Sandbox for Container {
         &self.isolation
     }
 
+    fn events(&self) -> Option<mpsc::UnboundedReceiver<What>> {
+        self.gateway.as_ref().and_then(Gateway::events)
+    }
+
     async fn put(&self, files: Vec<Placement>) -> Result<Placed, SandboxError> {
         self.place(files).await
     }
@@ -246,7 +273,13 @@ impl Sandbox for Container {
         if self.removed.load(Ordering::Acquire) {
             return Ok(());
         }
+        if let Some(gateway) = &self.gateway {
+            gateway.close().await;
+        }
         self.engine.remove_both(&self.id, &self.volume).await?;
+        if let Some(gateway) = &self.gateway {
+            self.engine.remove_parts(&gateway.parts).await?;
+        }
         self.removed.store(true, Ordering::Release);
         Ok(())
     }
@@ -261,9 +294,13 @@ impl Drop for Container {
         // Without a runtime the process is ending, and the next sweep takes it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (engine, id, volume) = (self.engine.clone(), self.id.clone(), self.volume.clone());
+            let parts = self.gateway.as_ref().map(|gateway| gateway.parts.clone());
             let removal = async move {
                 // What is not removed now is found by the next sweep.
                 let _ = engine.remove_both(&id, &volume).await;
+                if let Some(parts) = parts {
+                    let _ = engine.remove_parts(&parts).await;
+                }
             };
             self.engine.removals.spawn_on(removal, &runtime);
         }

@@ -7,10 +7,17 @@ use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::container::{AGENT, WORKSPACE};
 use crate::sandbox::docker::errors::explain;
+use crate::sandbox::docker::gateway::Gateway;
+use crate::workflow::network::Network;
 
 impl Docker {
     /// What the engine says of the running container. Fails when something is weaker than it must be.
-    pub(super) async fn read_back(&self, id: &str) -> Result<Isolation> {
+    pub(super) async fn read_back(
+        &self,
+        id: &str,
+        network: &Network,
+        gateway: Option<&Gateway>,
+    ) -> Result<Isolation> {
         let inspected = self
             .client
             .inspect_container(id, None)
@@ -20,8 +27,13 @@ impl Docker {
             return Err(Diagnostic::new("sandbox::not_running", "the container ended at once")
                 .help("its image must have `sleep`; `docker logs` may say more"));
         }
-        let isolation = read(&inspected, &self.version);
-        let weak = weaknesses(&isolation);
+        let mut isolation = read(&inspected, &self.version);
+        let weak = weaknesses(&isolation, gateway.map_or("none", |gateway| gateway.parts.inside.as_str()));
+        if let Some(gateway) = gateway {
+            self.verify_inside(gateway, id).await?;
+            // The network is of this run alone, so its name says nothing: what goes through it does.
+            isolation.network = network.to_string();
+        }
         if weak.is_empty() {
             return Ok(isolation);
         }
@@ -58,7 +70,8 @@ fn read(inspected: &ContainerInspectResponse, version: &str) -> Isolation {
     }
 }
 
-fn weaknesses(isolation: &Isolation) -> Vec<String> {
+/// What is weaker than it must be; `network` is the only one it may be on.
+fn weaknesses(isolation: &Isolation, network: &str) -> Vec<String> {
     let dropped_all = isolation.capabilities_dropped.iter().any(|name| name.eq_ignore_ascii_case("all"));
     let no_new = isolation.security_options.iter().any(|option| option.starts_with("no-new-privileges"));
     let unconfined = isolation.security_options.iter().any(|option| option.contains("unconfined"));
@@ -68,7 +81,7 @@ fn weaknesses(isolation: &Isolation) -> Vec<String> {
         .iter()
         .any(|mount| !mount.starts_with(&workspace) && !mount.starts_with("/tmp (tmpfs"));
     [
-        (isolation.network != "none", "it has a network"),
+        (isolation.network != network, "it has another network"),
         (!isolation.read_only_root, "its root can be written"),
         (!dropped_all, "it keeps capabilities"),
         (!isolation.capabilities_added.is_empty(), "it was given capabilities"),
@@ -109,6 +122,6 @@ mod tests {
             init: false,
             runtime: String::new(),
         };
-        assert_eq!(weaknesses(&weak).len(), 11);
+        assert_eq!(weaknesses(&weak, "none").len(), 11);
     }
 }

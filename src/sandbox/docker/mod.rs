@@ -10,6 +10,7 @@ mod context;
 mod errors;
 mod exec;
 mod facts;
+mod gateway;
 mod images;
 mod isolation;
 mod output;
@@ -37,7 +38,7 @@ use crate::workflow::image::Image;
 
 pub use facts::Facts;
 
-/// Every container and volume of ours carries this label, with the run's id.
+/// Every container, volume and network of ours carries this label, with the run's id.
 pub const RUN_LABEL: &str = "tidemill.run";
 /// The process that owns it.
 pub const OWNER_LABEL: &str = "tidemill.owner";

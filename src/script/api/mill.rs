@@ -5,7 +5,7 @@ use mlua::{Lua, MultiValue, Value};
 use super::objects::{CONTENT, Thing};
 use super::{Class, Entry, Field, Module};
 use crate::diagnostic::Diagnostic;
-use crate::script::declare::{agent, limits, manifest, workflow};
+use crate::script::declare::{agent, limits, manifest, network, workflow};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
@@ -76,6 +76,7 @@ pub(super) const MODULE: Module = Module {
         &workflow::WORKFLOW,
         &agent::AGENT,
         &limits::LIMITS,
+        &network::NETWORK,
         &workflow::REPAIR,
         &DROP,
         &BUILD,

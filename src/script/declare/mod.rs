@@ -4,5 +4,6 @@ pub(super) mod agent;
 pub(super) mod columns;
 pub(super) mod limits;
 pub(super) mod manifest;
+pub(super) mod network;
 pub(super) mod schema;
 pub(super) mod workflow;

@@ -1,0 +1,153 @@
+//! The host's end of the gateway's streams.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt as _};
+use tidemill_helper::frame::{Decoder, Frame};
+use tidemill_helper::gateway::policy::Policy;
+use tidemill_helper::gateway::{tally, wire};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::event::What;
+use crate::event::network::{Contact, Use};
+
+/// How long a gateway may take until it listens.
+const START: Duration = Duration::from_secs(20);
+/// How long it may take to say its last numbers.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What the gateway writes.
+pub(in crate::sandbox) type Output = Pin<Box<dyn Stream<Item = Result<Vec<u8>, String>> + Send>>;
+/// What it reads.
+pub(in crate::sandbox) type Input = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// A gateway that listens.
+#[derive(Debug)]
+pub(in crate::sandbox) struct Link {
+    to_gateway: mpsc::Sender<Frame>,
+    reading: JoinHandle<()>,
+    writing: JoinHandle<()>,
+}
+
+impl Link {
+    /// Tells the gateway its policy and waits until it listens. What it decides comes out of `events`, and once it has
+    /// ended, all of it in one.
+    pub(in crate::sandbox) async fn open(
+        policy: &Policy,
+        output: Output,
+        input: Input,
+        events: mpsc::UnboundedSender<What>,
+    ) -> Result<Self, String> {
+        /// Frames that wait to be written.
+        const WAITING: usize = 64;
+        let (to_gateway, frames) = mpsc::channel(WAITING);
+        let (ready, listens) = oneshot::channel();
+        let reader = Reader { ready: Some(ready), events, used: BTreeMap::new() };
+        let reading = tokio::spawn(reader.read(output));
+        let writing = tokio::spawn(write(frames, input));
+        let link = Self { to_gateway, reading, writing };
+        link.send(Frame::new(wire::POLICY, 0, policy.encode())).await;
+        match tokio::time::timeout(START, listens).await {
+            Ok(Ok(Ok(()))) => Ok(link),
+            Ok(Ok(Err(why))) => Err(why),
+            Ok(Err(_)) => Err("it ended at once".to_owned()),
+            Err(_) => Err("it does not answer".to_owned()),
+        }
+    }
+
+    async fn send(&self, frame: Frame) {
+        // A gateway that has ended takes no more frames.
+        let _ = self.to_gateway.send(frame).await;
+    }
+
+    /// Asks for the last numbers and ends the gateway.
+    pub(in crate::sandbox) async fn close(mut self) {
+        self.send(Frame::new(wire::FINISH, 0, "")).await;
+        // One that says nothing has ended already, or is ended by its removal.
+        let _ = tokio::time::timeout(FAREWELL, &mut self.reading).await;
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.reading.abort();
+        self.writing.abort();
+    }
+}
+
+async fn write(mut frames: mpsc::Receiver<Frame>, mut input: Input) {
+    let mut bytes = Vec::new();
+    while let Some(frame) = frames.recv().await {
+        bytes.clear();
+        frame.encode(&mut bytes);
+        if input.write_all(&bytes).await.is_err() || input.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+struct Reader {
+    ready: Option<oneshot::Sender<Result<(), String>>>,
+    events: mpsc::UnboundedSender<What>,
+    used: BTreeMap<Contact, Use>,
+}
+
+impl Reader {
+    async fn read(mut self, mut output: Output) {
+        let mut decoder = Decoder::default();
+        'reading: while let Some(Ok(bytes)) = output.next().await {
+            decoder.feed(&bytes);
+            loop {
+                match decoder.next() {
+                    Ok(Some(frame)) if frame.kind == wire::DONE => break 'reading,
+                    Ok(Some(frame)) => self.take(&frame),
+                    Ok(None) => break,
+                    // What speaks so is no gateway of ours; nothing it says is believed.
+                    Err(_) => break 'reading,
+                }
+            }
+        }
+        let used: Vec<Use> = self.used.into_values().collect();
+        if !used.is_empty() {
+            // Nobody listens when the run has ended otherwise.
+            let _ = self.events.send(What::NetworkEnded { used });
+        }
+    }
+
+    fn take(&mut self, frame: &Frame) {
+        let text = String::from_utf8_lossy(&frame.payload);
+        match frame.kind {
+            wire::READY => self.tell_ready(Ok(())),
+            wire::FAILED => self.tell_ready(Err(text.into_owned())),
+            wire::TALLY => {
+                if let Some((decision, count)) = tally::parse(&text) {
+                    self.count(decision, count);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tell_ready(&mut self, outcome: Result<(), String>) {
+        if let Some(ready) = self.ready.take() {
+            // Who waited has given up.
+            let _ = ready.send(outcome);
+        }
+    }
+
+    /// The first of a kind is an event at once; its numbers are one at the end.
+    fn count(&mut self, decision: tally::Decision, count: tally::Count) {
+        let tally::Decision { protocol, name: host, port, refused } = decision;
+        let refused = Some(refused).filter(|why| !why.is_empty());
+        let contact = Contact { protocol, host, port, refused };
+        if !self.used.contains_key(&contact) {
+            let _ = self.events.send(What::NetworkDecided { contact: contact.clone() });
+        }
+        let tally::Count { times, sent, received } = count;
+        self.used.insert(contact.clone(), Use { contact, times, sent, received });
+    }
+}
