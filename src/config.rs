@@ -113,6 +113,8 @@ pub struct NetworkSettings {
     /// Who resolves names: `ADDRESS` or `ADDRESS:PORT`; the engine's own when absent.
     #[serde(deserialize_with = "resolver")]
     pub resolver: Option<SocketAddr>,
+    /// Root-relative PEM file of authorities by which servers that get credentials are trusted as well.
+    pub ca_bundle: Option<PathBuf>,
 }
 
 /// One model.

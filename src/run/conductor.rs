@@ -100,6 +100,7 @@ impl Conductor {
         // What an attempt left that a dead process began.
         folder.forget_artifacts();
         let loaded = self.load(run).await?;
+        let journal = &journal.guarding(network::secrets(&loaded.workflow.network));
         let view = Arc::new(self.view(run, folder).await?);
         let model = models::open(&self.project, &run.model).await?;
         let limits = &loaded.workflow.limits;

@@ -17,6 +17,15 @@ pub fn outside(project: &Project, network: &Network) -> Result<Outside> {
     let settings = &project.config.network;
     let mut outside =
         Outside { private: settings.private.clone(), resolver: settings.resolver, ..Outside::default() };
+    if let Some(path) = &settings.ca_bundle {
+        let path = project.root.join(path);
+        let bundle = std::fs::read(&path).map_err(|error| {
+            Diagnostic::new("config::ca_bundle", format!("cannot read the certificates {}", path.display()))
+                .cause(error)
+                .help("`ca_bundle` under [network] in tidemill.toml names them")
+        })?;
+        outside.authorities.push(bundle);
+    }
     for name in secrets(network) {
         let value = env(&name).ok_or_else(|| {
             let message = format!("the workflow uses the secret `{name}`, and no such variable is set");

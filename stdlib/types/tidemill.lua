@@ -12,6 +12,7 @@
 ---@field agent tidemill.Agent Who does the work: { model = ... }.
 ---@field prompt string|tidemill.Content|fun(run: tidemill.Run): string What the agent is asked: text, a mill.file, or a function of the run.
 ---@field limits? tidemill.Limits What it may use.
+---@field network? tidemill.Network What its commands may reach; nothing without.
 ---@field guardrails? (tidemill.Guardrail|tidemill.InlineGuardrail)[] What is checked before something happens, in order.
 ---@field outputs? table<string, tidemill.Expectation> What must come out: path in /workspace = expectation.
 ---@field validate? fun(artifacts: table<string, tidemill.Artifact>, run: tidemill.Run): (tidemill.Finding|tidemill.Finding[]|nil) A check across files: returns nothing, a finding, or a list of findings.
@@ -34,6 +35,11 @@
 ---@field cpus? number Processor cores; 2 without.
 ---@field pids? integer Processes at once; 256 without.
 ---@field disk? string|integer Bytes that fit in /workspace; 1 GiB without.
+
+---What the sandbox may reach; nothing without.
+---@class tidemill.Network
+---@field allow? string[] Names: `api.example.com` (ports 443 and 80), `*.example.org:8443` (all names below it, one port).
+---@field learn? boolean Allows everything public, and prints at the end what the run needed.
 
 ---What happens when a check fails.
 ---@class tidemill.Repair

@@ -15,7 +15,7 @@ mod forward;
 pub mod http;
 mod names;
 pub mod policy;
-mod resolve;
+pub mod resolve;
 pub mod sni;
 pub mod tally;
 mod tunnel;

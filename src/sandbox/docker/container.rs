@@ -111,7 +111,7 @@ impl Docker {
         spec: &Spec,
         gateway: Option<Gateway>,
     ) -> Result<Container> {
-        let body = ContainerCreateBody {
+        let mut body = ContainerCreateBody {
             image: Some(image.digest.clone()),
             user: Some(KEEPER.to_owned()),
             entrypoint: Some(vec!["sleep".to_owned(), "infinity".to_owned()]),
@@ -120,10 +120,13 @@ impl Docker {
             env: Some(environment(spec)),
             labels: Some(self.labels(run)),
             hostname: Some("sandbox".to_owned()),
-            network_disabled: Some(gateway.is_none()),
-            host_config: Some(host_config(name, &spec.limits, gateway.as_ref())),
+            network_disabled: Some(true),
+            host_config: Some(host_config(name, &spec.limits)),
             ..ContainerCreateBody::default()
         };
+        if let Some(gateway) = &gateway {
+            gateway.join(&mut body);
+        }
         let options = CreateContainerOptionsBuilder::default().name(name).build();
         let created = self
             .client
@@ -140,6 +143,9 @@ impl Docker {
             }
             explain("start the container", error)
         })?;
+        if let Some(gateway) = &gateway {
+            gateway.joined(self, &created.id).await?;
+        }
         let isolation = self.read_back(&created.id, &spec.network, gateway.as_ref()).await?;
         Ok(Container {
             engine: self.clone(),
@@ -168,17 +174,13 @@ fn environment(spec: &Spec) -> Vec<String> {
     ours.chain(theirs).map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-fn host_config(volume: &str, limits: &Limits, gateway: Option<&Gateway>) -> HostConfig {
+fn host_config(volume: &str, limits: &Limits) -> HostConfig {
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let tmpfs: HashMap<String, String> =
         [("/tmp".to_owned(), format!("size={TMP_BYTES},mode=1777,nosuid,nodev,exec"))].into();
     HostConfig {
         init: Some(true),
-        network_mode: Some(gateway.map_or("none", |gateway| gateway.parts.inside.as_str()).to_owned()),
-        dns: gateway.map(|gateway| vec![gateway.address.to_string()]),
-        // The host's own search list has no business in here.
-        dns_search: gateway.map(|_| vec![".".to_owned()]),
-        sysctls: gateway.map(|_| [("net.ipv6.conf.all.disable_ipv6".to_owned(), "1".to_owned())].into()),
+        network_mode: Some("none".to_owned()),
         readonly_rootfs: Some(true),
         cap_drop: Some(vec!["ALL".to_owned()]),
         security_opt: Some(vec!["no-new-privileges".to_owned()]),

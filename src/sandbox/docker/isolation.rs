@@ -7,7 +7,7 @@ use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::container::{AGENT, WORKSPACE};
 use crate::sandbox::docker::errors::explain;
-use crate::sandbox::docker::gateway::Gateway;
+use crate::sandbox::docker::gateway::{Gateway, trust};
 use crate::workflow::network::Network;
 
 impl Docker {
@@ -76,10 +76,10 @@ fn weaknesses(isolation: &Isolation, network: &str) -> Vec<String> {
     let no_new = isolation.security_options.iter().any(|option| option.starts_with("no-new-privileges"));
     let unconfined = isolation.security_options.iter().any(|option| option.contains("unconfined"));
     let workspace = format!("{WORKSPACE} (volume");
-    let foreign_mount = isolation
-        .mounts
-        .iter()
-        .any(|mount| !mount.starts_with(&workspace) && !mount.starts_with("/tmp (tmpfs"));
+    let trust = format!("{} (volume", trust::FOLDER);
+    let foreign_mount = isolation.mounts.iter().any(|mount| {
+        !mount.starts_with(&workspace) && !mount.starts_with(&trust) && !mount.starts_with("/tmp (tmpfs")
+    });
     [
         (isolation.network != network, "it has another network"),
         (!isolation.read_only_root, "its root can be written"),

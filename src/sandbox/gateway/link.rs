@@ -1,7 +1,7 @@
 //! The host's end of the gateway's streams.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
@@ -14,6 +14,9 @@ use tokio::task::JoinHandle;
 
 use crate::event::What;
 use crate::event::network::{Contact, Use};
+use crate::sandbox::gateway::ledger::Ledger;
+use crate::sandbox::gateway::swap::Swapper;
+use crate::sandbox::gateway::swap::lines::Lines;
 
 /// How long a gateway may take until it listens.
 const START: Duration = Duration::from_secs(20);
@@ -41,12 +44,15 @@ impl Link {
         output: Output,
         input: Input,
         events: mpsc::UnboundedSender<What>,
+        swapper: Option<Arc<Swapper>>,
     ) -> Result<Self, String> {
         /// Frames that wait to be written.
         const WAITING: usize = 64;
         let (to_gateway, frames) = mpsc::channel(WAITING);
         let (ready, listens) = oneshot::channel();
-        let reader = Reader { ready: Some(ready), events, used: BTreeMap::new() };
+        let ledger = Arc::new(Ledger::new(events));
+        let lines = swapper.map(|swapper| Lines::new(swapper, ledger.clone(), to_gateway.clone()));
+        let reader = Reader { ready: Some(ready), ledger, lines };
         let reading = tokio::spawn(reader.read(output));
         let writing = tokio::spawn(write(frames, input));
         let link = Self { to_gateway, reading, writing };
@@ -92,8 +98,8 @@ async fn write(mut frames: mpsc::Receiver<Frame>, mut input: Input) {
 
 struct Reader {
     ready: Option<oneshot::Sender<Result<(), String>>>,
-    events: mpsc::UnboundedSender<What>,
-    used: BTreeMap<Contact, Use>,
+    ledger: Arc<Ledger>,
+    lines: Option<Lines>,
 }
 
 impl Reader {
@@ -104,31 +110,32 @@ impl Reader {
             loop {
                 match decoder.next() {
                     Ok(Some(frame)) if frame.kind == wire::DONE => break 'reading,
-                    Ok(Some(frame)) => self.take(&frame),
+                    Ok(Some(frame)) => self.take(frame),
                     Ok(None) => break,
                     // What speaks so is no gateway of ours; nothing it says is believed.
                     Err(_) => break 'reading,
                 }
             }
         }
-        let used: Vec<Use> = self.used.into_values().collect();
-        if !used.is_empty() {
-            // Nobody listens when the run has ended otherwise.
-            let _ = self.events.send(What::NetworkEnded { used });
-        }
+        // Connections that end here end with it.
+        self.lines = None;
+        self.ledger.finish();
     }
 
-    fn take(&mut self, frame: &Frame) {
-        let text = String::from_utf8_lossy(&frame.payload);
+    fn take(&mut self, frame: Frame) {
         match frame.kind {
             wire::READY => self.tell_ready(Ok(())),
-            wire::FAILED => self.tell_ready(Err(text.into_owned())),
+            wire::FAILED => self.tell_ready(Err(String::from_utf8_lossy(&frame.payload).into_owned())),
             wire::TALLY => {
-                if let Some((decision, count)) = tally::parse(&text) {
-                    self.count(decision, count);
+                if let Some((decision, count)) = tally::parse(&String::from_utf8_lossy(&frame.payload)) {
+                    self.ledger.set(used(decision, count));
                 }
             }
-            _ => {}
+            _ => {
+                if let Some(lines) = &mut self.lines {
+                    lines.take(frame);
+                }
+            }
         }
     }
 
@@ -138,16 +145,11 @@ impl Reader {
             let _ = ready.send(outcome);
         }
     }
+}
 
-    /// The first of a kind is an event at once; its numbers are one at the end.
-    fn count(&mut self, decision: tally::Decision, count: tally::Count) {
-        let tally::Decision { protocol, name: host, port, refused } = decision;
-        let refused = Some(refused).filter(|why| !why.is_empty());
-        let contact = Contact { protocol, host, port, refused };
-        if !self.used.contains_key(&contact) {
-            let _ = self.events.send(What::NetworkDecided { contact: contact.clone() });
-        }
-        let tally::Count { times, sent, received } = count;
-        self.used.insert(contact.clone(), Use { contact, times, sent, received });
-    }
+fn used(decision: tally::Decision, count: tally::Count) -> Use {
+    let tally::Decision { protocol, name: host, port, refused } = decision;
+    let tally::Count { times, sent, received } = count;
+    let refused = Some(refused).filter(|why| !why.is_empty());
+    Use { contact: Contact { protocol, host, port, refused }, times, sent, received }
 }

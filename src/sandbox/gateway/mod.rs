@@ -1,7 +1,9 @@
 //! A sandbox's way out, as far as it does not matter what runs it: what the gateway is told, and what it tells.
 
 pub(super) mod host;
+mod ledger;
 pub(super) mod link;
+pub(super) mod swap;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +20,8 @@ pub struct Outside {
     pub private: Vec<Pattern>,
     /// Who resolves names; the engine's own when absent.
     pub resolver: Option<SocketAddr>,
+    /// Certificates, as PEM, by which servers that get credentials are trusted besides the machine's own.
+    pub authorities: Vec<Vec<u8>>,
     /// The values of credentials, by the name of the variable they come from.
     pub secrets: BTreeMap<String, Secret>,
 }

@@ -5,10 +5,13 @@
 //! which is with the process that started it.
 
 mod image;
+mod join;
 mod networks;
+pub(super) mod trust;
 mod verify;
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::container::LogOutput;
@@ -26,6 +29,7 @@ use crate::event::id::RunId;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::{explain, is_missing, words};
 use crate::sandbox::gateway::link::Link;
+use crate::sandbox::gateway::swap::Swapper;
 use crate::sandbox::gateway::{Outside, policy};
 use crate::workflow::network::Reach;
 use networks::Leads;
@@ -51,6 +55,8 @@ pub(super) struct Parts {
     pub(super) inside: String,
     /// The network with a way out.
     pub(super) outside: String,
+    /// The volume with the certificates the sandbox trusts, when it has credentials.
+    pub(super) trust: Option<String>,
 }
 
 /// A gateway that listens.
@@ -59,6 +65,8 @@ pub(super) struct Gateway {
     pub(super) parts: Parts,
     /// Its address on the sandbox's network.
     pub(super) address: Ipv4Addr,
+    /// What puts credentials in, when there are any.
+    swapper: Option<Arc<Swapper>>,
     link: Mutex<Option<Link>>,
     events: std::sync::Mutex<Option<mpsc::UnboundedReceiver<What>>>,
 }
@@ -76,6 +84,7 @@ impl Docker {
             container: format!("{name}-gateway"),
             inside: format!("{name}-inside"),
             outside: format!("{name}-outside"),
+            trust: Some(format!("{name}-trust")).filter(|_| !reach.credentials.is_empty()),
         };
         let started = self.assemble(&parts, run, reach, outside).await;
         if started.is_err() {
@@ -93,6 +102,9 @@ impl Docker {
         outside: &Outside,
     ) -> Result<Gateway> {
         let image = self.gateway_image().await?;
+        if let Some(volume) = &parts.trust {
+            self.make_trust(volume, run).await?;
+        }
         let address = self.make_network(&parts.inside, run, Leads::Nowhere).await?;
         self.make_network(&parts.outside, run, Leads::Out).await?;
         let options = CreateContainerOptionsBuilder::default().name(&parts.container).build();
@@ -124,7 +136,9 @@ impl Docker {
         });
         let (events, told) = mpsc::unbounded_channel();
         let policy = policy(reach, outside, address);
-        let link = Link::open(&policy, Box::pin(output), streams.input, events).await.map_err(|why| {
+        let swapper = Swapper::new(reach, outside, &policy)?;
+        let opening = Link::open(&policy, Box::pin(output), streams.input, events, swapper.clone());
+        let link = opening.await.map_err(|why| {
             Diagnostic::new("sandbox::no_gateway", format!("the gateway does not work: {why}"))
                 .help("the sandbox would have no network, so nothing was run; run it again")
         })?;
@@ -132,6 +146,7 @@ impl Docker {
         Ok(Gateway {
             parts: parts.clone(),
             address,
+            swapper,
             link: Mutex::new(Some(link)),
             events: std::sync::Mutex::new(Some(told)),
         })
@@ -143,7 +158,10 @@ impl Docker {
         for network in [&parts.inside, &parts.outside] {
             self.remove_network(network).await?;
         }
-        Ok(())
+        match &parts.trust {
+            Some(volume) => self.remove_both(&parts.container, volume).await,
+            None => Ok(()),
+        }
     }
 
     /// Removes a network. Whether it was there.
