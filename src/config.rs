@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::diagnostic::{Diagnostic, Result, Source};
 use crate::event::usage::Price;
-use crate::workflow::network::Pattern;
+use crate::workflow::network::{Mode, Pattern};
 use crate::workflow::units;
 
 /// The file that makes a folder a project.
@@ -115,6 +115,9 @@ pub struct NetworkSettings {
     pub resolver: Option<SocketAddr>,
     /// Root-relative PEM file of authorities by which servers that get credentials are trusted as well.
     pub ca_bundle: Option<PathBuf>,
+    /// What `tidemill run --learn` says; no setting of the file.
+    #[serde(skip)]
+    pub mode: Mode,
 }
 
 /// One model.

@@ -92,6 +92,11 @@ pub enum What {
         /// By kind.
         used: Vec<Use>,
     },
+    /// What a list would have to hold for all that was reached: the run's network was there to find out.
+    NetworkLearned {
+        /// As `network.allow` takes them.
+        allow: Vec<String>,
+    },
     /// The manifest stands in the workspace.
     WorkspaceFilled {
         /// Files placed.

@@ -57,6 +57,7 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
             Some(why) => format!("network: {contact} refused, {why}"),
         },
         What::NetworkEnded { used } => network_words(used),
+        What::NetworkLearned { allow } => learned_words(allow),
         What::WorkspaceFilled { files, bytes } => format!("placed {files} files ({})", show_size(*bytes)),
         What::GuardrailChecked { stage, guard, verdict } => {
             format!("guardrail {guard} on {stage}: {}", verdict_words(verdict))
@@ -149,6 +150,18 @@ pub fn verdict_words(verdict: &Verdict) -> String {
         Verdict::Ask { reason } => format!("asks, {reason}"),
         Verdict::Replace { reason, .. } => format!("replaced, {reason}"),
     }
+}
+
+/// The list a run needs, ready to be pasted.
+pub fn learned_words(allow: &[String]) -> String {
+    if allow.is_empty() {
+        return "network: nothing was reached, so the workflow needs no `network`".to_owned();
+    }
+    let names: Vec<String> = allow.iter().map(|name| format!("\"{name}\"")).collect();
+    format!(
+        "network: what was reached, for the workflow:\n  network = {{ allow = {{ {} }} }},",
+        names.join(", ")
+    )
 }
 
 /// All a sandbox reached and was refused.

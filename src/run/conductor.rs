@@ -194,13 +194,13 @@ impl Conductor {
         let deadline = Deadline::new(self.clock.clone(), stop.clone(), workflow.limits.wall);
         let spec = Spec {
             limits: workflow.limits.clone(),
-            network: workflow.network.clone(),
             outside: network::outside(&self.project, &workflow.network)?,
+            network: network::declared(&self.project, &workflow.network),
             ..Spec::default()
         };
         let sandbox = self.engine.start(&run.id, &image, &spec).await?;
         let journal = work.journal;
-        let telling = network::tell(sandbox.events(), journal.clone());
+        let telling = network::tell(sandbox.events(), journal.clone(), &spec.network);
         let outcome = self.in_sandbox(work, &sandbox, &deadline).await;
         if let Err(diagnostic) = sandbox.remove().await {
             journal.append(What::Warned { report: diagnostic.report() }).await?;

@@ -38,6 +38,7 @@ pub(super) fn fold(row: &mut RunRow, event: &Event) {
         | What::SandboxStarted { .. }
         | What::NetworkDecided { .. }
         | What::NetworkEnded { .. }
+        | What::NetworkLearned { .. }
         | What::WorkspaceFilled { .. }
         | What::PromptReady { .. }
         | What::GuardrailChecked { .. }

@@ -40,6 +40,13 @@
 ---@class tidemill.Network
 ---@field allow? string[] Names: `api.example.com` (ports 443 and 80), `*.example.org:8443` (all names below it, one port).
 ---@field learn? boolean Allows everything public, and prints at the end what the run needed.
+---@field secrets? table<string, tidemill.Secret> Credentials: environment variable of the sandbox = mill.secret("NAME", { host = ... }).
+
+---Where the value of a secret may go, in headers of requests.
+---@class tidemill.Bound
+---@field host string The one host it may go to: `api.example.com`, or with a port.
+---@field methods? string[] Methods it may go with, like `GET`; any without.
+---@field path? string The path it may go to; `/v1/*` for all that begin with `/v1/`. Any without.
 
 ---What happens when a check fails.
 ---@class tidemill.Repair
@@ -132,9 +139,10 @@ function mill.dir(path, options) end
 ---@return tidemill.Content
 function mill.text(text, options) end
 
----A handle on an environment variable. Its value never is in Lua, a prompt, a log or the sandbox.
+---A handle on an environment variable. Its value never is in Lua, a prompt, a log or the sandbox. Bound to a host, it goes into `network.secrets`: the sandbox has a placeholder, which becomes the value on its way to that host.
 ---@param name string
+---@param options? tidemill.Bound
 ---@return tidemill.Secret
-function mill.secret(name) end
+function mill.secret(name, options) end
 
 return mill

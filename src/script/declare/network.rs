@@ -2,6 +2,7 @@
 
 use mlua::Value;
 
+use crate::diagnostic::Diagnostic;
 use crate::script::api::objects::Thing;
 use crate::script::api::{Class, Field};
 use crate::script::fields::Fields;
@@ -64,6 +65,12 @@ pub(super) fn read(host: &Host, place: &Place, value: &Value) -> Option<Network>
     let fields = Fields::read(host, value.clone(), place.clone(), &NETWORK)?;
     let learn = fields.flag("learn").unwrap_or(false);
     let mode = if learn { Mode::Learn } else { Mode::Enforce };
+    if learn {
+        let message = "this workflow's sandbox reaches everything public".to_owned();
+        let warning = fields.at("learn").mark_name(Diagnostic::new("script::learns", message), "here");
+        let help = "run it once, put the list that is printed in `allow`, and take `learn` out";
+        host.mistake(warning.help(help).warning());
+    }
     let mut allow: Vec<Rule> = Vec::new();
     let listed = fields.list("allow");
     let credentials = credentials(host, fields.map("secrets"));
@@ -173,7 +180,13 @@ pub(in crate::script) fn bound(host: &Host, place: Place, options: Value, secret
     for method in &credential.methods {
         if method.is_empty() || !method.chars().all(|c| c.is_ascii_uppercase()) {
             let message = format!("`{}` is no method of HTTP", value::shorten(method));
-            value::bad::<()>(host, &fields.at("methods"), "script::bad_host", message, "write it like `GET`");
+            value::bad::<()>(
+                host,
+                &fields.at("methods"),
+                "script::bad_secret",
+                message,
+                "write it like `GET`",
+            );
         }
     }
     if let Some(path) = fields.with("path", path) {
