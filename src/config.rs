@@ -117,7 +117,7 @@ pub struct NetworkSettings {
     pub ca_bundle: Option<PathBuf>,
     /// What `tidemill run --learn` says; no setting of the file.
     #[serde(skip)]
-    pub mode: Mode,
+    pub(crate) mode: Mode,
 }
 
 /// One model.

@@ -66,8 +66,9 @@ where
         }
     }
     if let Err(error) = done {
-        eprintln!("{used:#?}");
-        std::panic::resume_unwind(error.into_panic());
+        let said = error.into_panic();
+        let said = said.downcast_ref::<String>().cloned().unwrap_or_default();
+        panic!("{said}\n{used:#?}");
     }
     // Each kind of contact was told as it happened, and once.
     decided.sort();
@@ -311,6 +312,55 @@ print(21, plain('GET /', api))
 }
 
 #[tokio::test]
+async fn large_bodies_pass_both_ways_whole() {
+    const LARGE: usize = 8 << 20;
+    let outside = Outside::open(|head| {
+        ok(&if head.starts_with("GET") { "y".repeat(LARGE) } else { "taken".to_owned() })
+    });
+    let (http, https) = (outside.http, outside.https);
+    let script = format!(
+        r"
+import ssl, urllib.request as u
+c = ssl.create_default_context(); c.check_hostname = False; c.verify_mode = ssl.CERT_NONE
+for base in ['http://api.test.example:{http}/', 'https://api.test.example:{https}/']:
+    got = u.urlopen(base, context=c, timeout=50).read()
+    print(len(got) == {LARGE} and set(got) == {{121}}, u.urlopen(base, data=b'x' * {LARGE}, context=c, timeout=50).read())
+"
+    );
+    let allow = [("api.test.example", http), ("api.test.example", https)];
+    let used = sandboxed(&spec(&outside, &allow), |sandbox| async move {
+        assert_eq!(says(&sandbox, &script).await, "True b'taken'\nTrue b'taken'\n");
+    })
+    .await;
+    assert!(used.len() == 2, "{used:#?}");
+    assert!(used.iter().all(|one| one.sent > LARGE as u64 && one.received > LARGE as u64), "{used:#?}");
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_killed_closes_the_network_and_is_told() {
+    let outside = Outside::open(|_| ok("hello"));
+    let run = run_id();
+    let spec = spec(&outside, &[("api.test.example", outside.http)]);
+    let sandbox = engine().await.start(&run, &small_image().await, &spec).await.unwrap();
+    let mut events = sandbox.events().unwrap();
+    let client = bollard::Docker::connect_with_defaults().unwrap();
+    let name = client.inspect_container(sandbox.id(), None).await.unwrap().name.unwrap();
+    let gateway = format!("{}-gateway", name.trim_start_matches('/'));
+    client.kill_container(&gateway, None).await.unwrap();
+    let told = events.recv().await;
+    let fetch = format!(
+        "import urllib.request as u; u.urlopen('http://api.test.example:{}/', timeout=5)",
+        outside.http
+    );
+    let (exit, _) = python(&sandbox, &fetch).await;
+    sandbox.remove().await.unwrap();
+    assert!(matches!(told, Some(What::Warned { report }) if report.code == "sandbox::gateway_lost"));
+    assert_eq!(exit, Some(1));
+    assert!(outside.lines().is_empty());
+    nothing_left(&format!("tidemill.run={run}")).await;
+}
+
+#[tokio::test]
 async fn a_redirect_leads_no_further_than_the_list() {
     let outside = Outside::open(|_| {
         "HTTP/1.1 302 Found\r\nLocation: http://other.test.example/secret\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned()
@@ -395,7 +445,7 @@ async fn a_credential_is_used_and_never_had() {
         _ => ok(head),
     });
     let script = format!(
-        r#"
+        r"
 import os, ssl, threading, urllib.request as u, urllib.error, base64
 token = os.environ['TOKEN']
 class Stay(u.HTTPRedirectHandler):
@@ -422,7 +472,7 @@ except urllib.error.URLError as error: print('unknown authority' if 'CERTIFICATE
 print(open(os.environ['SSL_CERT_FILE']).read().count('BEGIN CERTIFICATE') >= 1, os.access(os.environ['SSL_CERT_FILE'], os.W_OK))
 # Nothing in the environment, nor in any file there is to read.
 print(any('{value}' in value for value in os.environ.values()))
-"#,
+",
         https = outside.https,
         length = VALUE.len(),
         value = VALUE

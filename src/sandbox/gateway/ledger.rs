@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 
+use crate::diagnostic::Diagnostic;
 use crate::event::What;
 use crate::event::network::{Contact, Use};
 
@@ -36,6 +37,11 @@ impl Ledger {
         let mut one = known.unwrap_or(Use { contact, times: 0, sent: 0, received: 0 });
         one.times += 1;
         self.set(one);
+    }
+
+    /// Something a person should know.
+    pub(super) fn warn(&self, warning: Diagnostic) {
+        let _ = self.events.send(What::Warned { report: warning.warning().report() });
     }
 
     /// No more comes: all in one.

@@ -12,6 +12,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::diagnostic::Diagnostic;
 use crate::event::What;
 use crate::event::network::{Contact, Use};
 use crate::sandbox::gateway::ledger::Ledger;
@@ -96,6 +97,15 @@ async fn write(mut frames: mpsc::Receiver<Frame>, mut input: Input) {
     }
 }
 
+/// How the gateway came to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// It was told to.
+    Asked,
+    /// It was killed, or the engine was.
+    Unasked,
+}
+
 struct Reader {
     ready: Option<oneshot::Sender<Result<(), String>>>,
     ledger: Arc<Ledger>,
@@ -104,12 +114,15 @@ struct Reader {
 
 impl Reader {
     async fn read(mut self, mut output: Output) {
-        let mut decoder = Decoder::default();
+        let (mut decoder, mut ended) = (Decoder::default(), Ended::Unasked);
         'reading: while let Some(Ok(bytes)) = output.next().await {
             decoder.feed(&bytes);
             loop {
                 match decoder.next() {
-                    Ok(Some(frame)) if frame.kind == wire::DONE => break 'reading,
+                    Ok(Some(frame)) if frame.kind == wire::DONE => {
+                        ended = Ended::Asked;
+                        break 'reading;
+                    }
                     Ok(Some(frame)) => self.take(frame),
                     Ok(None) => break,
                     // What speaks so is no gateway of ours; nothing it says is believed.
@@ -119,6 +132,9 @@ impl Reader {
         }
         // Connections that end here end with it.
         self.lines = None;
+        if ended == Ended::Unasked && self.ready.is_none() {
+            self.ledger.warn(lost());
+        }
         self.ledger.finish();
     }
 
@@ -145,6 +161,12 @@ impl Reader {
             let _ = ready.send(outcome);
         }
     }
+}
+
+fn lost() -> Diagnostic {
+    Diagnostic::new("sandbox::gateway_lost", "the sandbox's gateway ended, and its network with it").help(
+        "was its container removed by hand, or out of memory? What the run still tries to reach, it does not",
+    )
 }
 
 fn used(decision: tally::Decision, count: tally::Count) -> Use {

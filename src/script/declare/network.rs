@@ -165,7 +165,7 @@ pub(in crate::script) fn bound(host: &Host, place: Place, options: Value, secret
         path: "/*".to_owned(),
     };
     let Some(fields) = Fields::read(host, options, place, &BOUND) else { return credential };
-    let rules = fields.with("host", |host, place, path, value| rules(host, place, path, value));
+    let rules = fields.with("host", rules);
     if let Some(Rule { host: pattern, port }) = rules.and_then(|rules| rules.into_iter().next()) {
         match pattern {
             Pattern::Name(name) => (credential.host, credential.port) = (name, port),

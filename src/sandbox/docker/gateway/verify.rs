@@ -1,6 +1,6 @@
 //! Reading back that the networks are what was asked for.
 
-use bollard::models::NetworkInspect;
+use bollard::models::{HostConfig, NetworkInspect};
 
 use super::networks::NO_HOST_ADDRESS;
 use super::{Gateway, Parts};
@@ -9,13 +9,23 @@ use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
 
 impl Docker {
-    /// The gateway is on its two networks, alone so far.
+    /// The gateway is on its two networks, alone so far, and is hardened itself.
     pub(super) async fn verify_gateway(&self, parts: &Parts) -> Result<()> {
         let inside = self.look_at(&parts.inside).await?;
         let mut weak = weaknesses(&inside);
         if members(&inside) != [parts.container.clone()] {
             weak.push("something else is on the sandbox's network");
         }
+        let gateway = self
+            .client
+            .inspect_container(&parts.container, None)
+            .await
+            .map_err(|error| explain("inspect the gateway", error))?;
+        let networks = gateway.network_settings.and_then(|settings| settings.networks).unwrap_or_default();
+        if networks.keys().any(|network| *network != parts.inside && *network != parts.outside) {
+            weak.push("the gateway is on another network as well");
+        }
+        weak.extend(softness(&gateway.host_config.unwrap_or_default()));
         held(&weak)
     }
 
@@ -67,6 +77,25 @@ fn weaknesses(network: &NetworkInspect) -> Vec<&'static str> {
     .collect()
 }
 
+/// What is weaker than it must be about the gateway's container.
+fn softness(host: &HostConfig) -> Vec<&'static str> {
+    let has = |list: &Option<Vec<String>>, wanted: &str| {
+        list.iter().flatten().any(|one| one.to_lowercase().starts_with(wanted))
+    };
+    [
+        (host.readonly_rootfs != Some(true), "the gateway's root can be written"),
+        (!has(&host.cap_drop, "all"), "the gateway keeps capabilities"),
+        (host.cap_add.iter().flatten().next().is_some(), "the gateway was given capabilities"),
+        (!has(&host.security_opt, "no-new-privileges"), "the gateway may gain privileges"),
+        (host.privileged == Some(true), "the gateway is privileged"),
+        (host.memory.unwrap_or(0) == 0, "the gateway's memory is not limited"),
+        (host.pids_limit.unwrap_or(0) <= 0, "the gateway's processes are not limited"),
+    ]
+    .into_iter()
+    .filter_map(|(weak, words)| weak.then_some(words))
+    .collect()
+}
+
 /// The names of the containers on a network, sorted.
 fn members(network: &NetworkInspect) -> Vec<String> {
     let members = network.containers.iter().flat_map(|containers| containers.values());
@@ -92,6 +121,12 @@ mod tests {
     fn every_weakness_is_named() {
         let open = NetworkInspect { enable_ipv6: Some(true), ..NetworkInspect::default() };
         assert_eq!(weaknesses(&open).len(), 4);
+        let soft = HostConfig {
+            privileged: Some(true),
+            cap_add: Some(vec!["NET_ADMIN".into()]),
+            ..HostConfig::default()
+        };
+        assert_eq!(softness(&soft).len(), 7);
         let closed = NetworkInspect {
             driver: Some("bridge".into()),
             internal: Some(true),

@@ -10,7 +10,7 @@ use http_body_util::{BodyDataStream, BodyExt as _, Full, StreamBody};
 use hyper::body::{Body as _, Frame, Incoming};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
 use tokio_rustls::TlsAcceptor;
@@ -59,6 +59,9 @@ impl Connection {
         if !self.is_for_us(&request) {
             return told(StatusCode::MISDIRECTED_REQUEST, "this connection is for another host");
         }
+        if request.method() == Method::CONNECT {
+            return told(StatusCode::METHOD_NOT_ALLOWED, "this is no proxy; connect to the host itself");
+        }
         let (parts, body) = request.into_parts();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let target = Target {
@@ -74,6 +77,9 @@ impl Connection {
             sending = sending.body(reqwest::Body::wrap_stream(BodyDataStream::new(body)));
         }
         match sending.send().await {
+            Ok(response) if !needles.is_empty() && is_coded(&response) => {
+                told(StatusCode::BAD_GATEWAY, "the answer is compressed, though that was not asked for")
+            }
             Ok(response) => passed_on(response, Scrubber::new(needles)),
             Err(error) => told(StatusCode::BAD_GATEWAY, &words(&error)),
         }
@@ -120,6 +126,12 @@ impl Connection {
             refused: Some(why),
         });
     }
+}
+
+/// Whether the body is another than what it says.
+fn is_coded(response: &reqwest::Response) -> bool {
+    let codings = response.headers().get_all(header::CONTENT_ENCODING);
+    codings.iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 fn passed_on(response: reqwest::Response, scrubber: Scrubber) -> Response<Body> {
