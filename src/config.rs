@@ -4,6 +4,7 @@ pub mod build;
 mod sandbox;
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::diagnostic::{Diagnostic, Result, Source};
 use crate::event::usage::Price;
+use crate::workflow::network::{Mode, Pattern};
 use crate::workflow::units;
 
 pub use build::{Build, Registry};
@@ -38,6 +40,8 @@ pub struct Config {
     pub watch: Watch,
     /// `[build]`
     pub build: Build,
+    /// `[network]`
+    pub network: NetworkSettings,
     /// `[bases]`: image reference = root-relative bootstrap script, for bases that cannot be pulled.
     pub bases: BTreeMap<String, String>,
     /// `[registries."HOST"]`
@@ -94,6 +98,24 @@ impl Default for Watch {
     fn default() -> Self {
         Self { settle: Duration::from_secs(2), rescan: Duration::from_secs(60), concurrency: 2 }
     }
+}
+
+/// What sandboxes with a network may reach besides the internet. A script alone cannot open the machine's own
+/// surroundings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkSettings {
+    /// Names that may have private addresses, where a workflow allows them.
+    #[serde(deserialize_with = "patterns")]
+    pub private: Vec<Pattern>,
+    /// Who resolves names: `ADDRESS` or `ADDRESS:PORT`; the engine's own when absent.
+    #[serde(deserialize_with = "resolver")]
+    pub resolver: Option<SocketAddr>,
+    /// Root-relative PEM file of authorities by which servers that get credentials are trusted as well.
+    pub ca_bundle: Option<PathBuf>,
+    /// What `tidemill run --learn` says; no setting of the file.
+    #[serde(skip)]
+    pub(crate) mode: Mode,
 }
 
 /// One model.
@@ -233,4 +255,22 @@ impl Config {
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     units::duration(&text).map_err(serde::de::Error::custom)
+}
+
+fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let parsed = texts.iter().map(|text| {
+        let wrong =
+            || serde::de::Error::custom(format!("`{text}` is not a name like `wiki.intranet.example`"));
+        Pattern::parse(text).ok_or_else(wrong)
+    });
+    parsed.collect()
+}
+
+fn resolver<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let alone = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
+    alone.or_else(|_| text.parse()).map(Some).map_err(|_| {
+        serde::de::Error::custom(format!("`{text}` is not an address like `10.0.0.1` or `10.0.0.1:53`"))
+    })
 }

@@ -7,6 +7,7 @@ pub mod finding;
 pub mod id;
 pub mod input;
 pub mod isolation;
+pub mod network;
 pub mod origin;
 pub mod payload;
 pub mod state;
@@ -21,6 +22,7 @@ use crate::event::finding::Finding;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
 use crate::event::isolation::Isolation;
+use crate::event::network::{Contact, Use};
 use crate::event::origin::Origin;
 use crate::event::payload::Payload;
 use crate::event::state::RunState;
@@ -81,6 +83,21 @@ pub enum What {
         container: String,
         /// What was read back.
         isolation: Isolation,
+    },
+    /// The sandbox tried to reach something of this kind for the first time.
+    NetworkDecided {
+        /// What, and what came of it.
+        contact: Contact,
+    },
+    /// The sandbox's network is gone; this is all that was reached and refused, `NetworkDecided` included.
+    NetworkEnded {
+        /// By kind.
+        used: Vec<Use>,
+    },
+    /// What a list would have to hold for all that was reached: the run's network was there to find out.
+    NetworkLearned {
+        /// As `network.allow` takes them.
+        allow: Vec<String>,
     },
     /// The manifest stands in the workspace.
     WorkspaceFilled {

@@ -20,6 +20,7 @@ mod helper;
 mod images;
 mod isolation;
 mod model;
+mod network;
 mod recovery;
 mod sandbox;
 mod script;

@@ -58,7 +58,7 @@ fn every_setting_is_described() {
     let field = regex::Regex::new(r"(?m)^    pub (\w+): ").expect("a pattern");
     let mut fields = Vec::new();
     for (file, structs) in [
-        ("src/config.rs", &["Config", "Folders", "Watch", "ModelConfig"][..]),
+        ("src/config.rs", &["Config", "Folders", "Watch", "NetworkSettings", "ModelConfig"][..]),
         ("src/config/build.rs", &["Build", "Proxies", "Registry"]),
         ("src/config/sandbox.rs", &["Sandbox", "HostMount"]),
         ("src/event/usage.rs", &["Price"]),

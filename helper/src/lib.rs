@@ -5,6 +5,7 @@
 
 pub mod fields;
 pub mod frame;
+pub mod gateway;
 pub mod init;
 pub mod launch;
 pub mod message;

@@ -1,5 +1,5 @@
-//! The helper: `helper init` is a sandbox's first process, `helper launch` starts one on this machine, and
-//! `helper probe` attacks the sandbox it is in.
+//! The helper: `helper init` is a sandbox's first process, `helper launch` starts one on this machine, `helper gateway` is
+//! the way out of one, and `helper probe` attacks the one it is in.
 
 use std::process::ExitCode;
 
@@ -12,6 +12,7 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("init") => tidemill_helper::init::run(),
         Some("launch") => tidemill_helper::launch::run(),
+        Some("gateway") => return tidemill_helper::gateway::run(),
         #[cfg(target_os = "linux")]
         Some("probe") => return tidemill_helper::probe::main(&arguments[1..]),
         _ => return ExitCode::from(USAGE),

@@ -8,6 +8,7 @@ use crate::event::finding::Finding;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
 use crate::event::isolation::Isolation;
+use crate::event::network::Use;
 use crate::event::origin::Origin;
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
@@ -40,6 +41,9 @@ pub struct Receipt {
     /// What it was given, and where that is from.
     #[serde(default)]
     pub manifest: Vec<Origin>,
+    /// All it reached and was refused, when it had a network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Use>,
     /// The prompt, after its guardrails.
     pub prompt: Option<Prompt>,
     /// Who thought.
@@ -171,6 +175,7 @@ impl Receipt {
             image: None,
             isolation: None,
             manifest: Vec::new(),
+            network: Vec::new(),
             prompt: None,
             model: Model { name: model.clone(), reported: None },
             artifacts: Vec::new(),
@@ -219,6 +224,7 @@ impl Receipt {
             }
             What::SandboxStarted { isolation, .. } => self.isolation = Some(isolation.clone()),
             What::WorkspaceFilled { entries, .. } => self.manifest.clone_from(entries),
+            What::NetworkEnded { used } => self.network.clone_from(used),
             What::PromptReady { digest, .. } => {
                 self.prompt = Some(Prompt { sha256: digest.clone() });
             }

@@ -22,6 +22,7 @@ use crate::run::route::route;
 use crate::sandbox::docker::Docker;
 use crate::script;
 use crate::store::{NewRun, Store};
+use crate::workflow::network::Mode;
 
 /// Arguments of `tidemill run`.
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,9 @@ pub struct Args {
     /// Use this model instead of the one the workflow names
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// Let the sandbox reach everything public, and print the `network` the workflow needs
+    #[arg(long)]
+    learn: bool,
     /// Print one JSON document per event, to standard output
     #[arg(long)]
     json: bool,
@@ -43,7 +47,10 @@ const SETTLE: Duration = Duration::from_secs(5);
 
 /// Carries it out. The exit code is that of the first run that does not succeed.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
-    let project = context.project()?;
+    let mut project = context.project()?;
+    if args.learn {
+        project.config.network.mode = Mode::Learn;
+    }
     let loaded = script::find(&project, &args.workflow).await?;
     for warning in &loaded.warnings {
         context.screen.diagnostic(warning);

@@ -17,6 +17,8 @@ pub struct Outline {
     pub kept: Option<String>,
     /// Image reference and digest.
     pub image: Option<(String, String)>,
+    /// What a list of allowed hosts needs, when the run was there to find out.
+    pub learned: Option<Vec<String>>,
     /// Tool calls made.
     pub tool_calls: usize,
 }
@@ -36,6 +38,7 @@ impl Outline {
                 What::ImageReady { reference, digest, .. } => {
                     outline.image = Some((reference.clone(), digest.clone()));
                 }
+                What::NetworkLearned { allow } => outline.learned = Some(allow.clone()),
                 What::ToolEnded { .. } => outline.tool_calls += 1,
                 _ => {}
             }

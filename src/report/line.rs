@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::event::network::Use;
 use crate::event::origin::{Kind, Origin};
 use crate::event::state::RunState;
 use crate::event::verdict::Verdict;
@@ -61,6 +62,12 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
             }
             words
         }
+        What::NetworkDecided { contact } => match &contact.refused {
+            None => format!("network: {contact} allowed"),
+            Some(why) => format!("network: {contact} refused, {why}"),
+        },
+        What::NetworkEnded { used } => network_words(used),
+        What::NetworkLearned { allow } => learned_words(allow),
         What::GuardrailChecked { stage, guard, verdict } => {
             format!("guardrail {guard} on {stage}: {}", verdict_words(verdict))
         }
@@ -152,6 +159,36 @@ pub fn verdict_words(verdict: &Verdict) -> String {
         Verdict::Ask { reason } => format!("asks, {reason}"),
         Verdict::Replace { reason, .. } => format!("replaced, {reason}"),
     }
+}
+
+/// The list a run needs, ready to be pasted.
+pub fn learned_words(allow: &[String]) -> String {
+    if allow.is_empty() {
+        return "network: nothing was reached, so the workflow needs no `network`".to_owned();
+    }
+    let names: Vec<String> = allow.iter().map(|name| format!("\"{name}\"")).collect();
+    format!(
+        "network: what was reached, for the workflow:\n  network = {{ allow = {{ {} }} }},",
+        names.join(", ")
+    )
+}
+
+/// All a sandbox reached and was refused.
+fn network_words(used: &[Use]) -> String {
+    let mut words = "network in all".to_owned();
+    for Use { contact, times, sent, received } in used {
+        let times = count(usize::try_from(*times).unwrap_or(usize::MAX), "time");
+        let _ = match &contact.refused {
+            None => write!(
+                words,
+                "\n  - {contact}: {times}, {} out, {} in",
+                show_size(*sent),
+                show_size(*received)
+            ),
+            Some(why) => write!(words, "\n  - {contact}: refused {times}, {why}"),
+        };
+    }
+    words
 }
 
 /// The one argument that matters of a built-in tool, or all of them.

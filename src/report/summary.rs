@@ -6,7 +6,7 @@ use crate::diagnostic::{Place, Report};
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
 use crate::report::fold::Outline;
-use crate::report::line::{count, safe, verdict_words};
+use crate::report::line::{count, learned_words, safe, verdict_words};
 
 /// What the summary needs of a run.
 #[derive(Debug, Clone)]
@@ -59,6 +59,9 @@ pub fn summary(facts: &Facts<'_>, outline: &Outline) -> String {
     }
     if let Some(kept) = &outline.kept {
         let _ = write!(text, "\nfiles kept in {kept}");
+    }
+    if let Some(allow) = &outline.learned {
+        let _ = write!(text, "\n{}", learned_words(allow));
     }
     let cost = facts.cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
     let _ = write!(

@@ -26,7 +26,7 @@ use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
 use crate::run::queue::Conduct;
 use crate::run::workspace::{Filling, Sources};
-use crate::run::{checks, guarded, inputs, models};
+use crate::run::{checks, guarded, inputs, models, network};
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::script::{self, Loaded};
 use crate::store::{RunRow, Store};
@@ -101,6 +101,7 @@ impl Conductor {
         // What an attempt left that a dead process began.
         folder.forget_artifacts();
         let loaded = self.load(run).await?;
+        let journal = &journal.guarding(network::secrets(&loaded.workflow.network));
         let view = Arc::new(self.view(run, folder).await?);
         let model = models::open(&self.project, &run.model).await?;
         let limits = &loaded.workflow.limits;
@@ -207,14 +208,18 @@ impl Conductor {
             limits: workflow.limits.clone(),
             environment: workflow.environment.clone(),
             mounts: workflow.mounts.clone(),
+            outside: network::outside(&self.project, &workflow.network)?,
+            network: network::declared(&self.project, &workflow.network),
             ..Spec::default()
         };
         let sandbox = self.engine.start(&run.id, &image, &spec).await?;
         let journal = work.journal;
+        let telling = network::tell(sandbox.events(), journal.clone(), &spec.network);
         let outcome = self.in_sandbox(work, filling, &sandbox, &deadline).await;
         if let Err(diagnostic) = sandbox.remove().await {
             journal.append(What::Warned { report: diagnostic.report() }).await?;
         }
+        telling.finish().await?;
         outcome
     }
 

@@ -10,6 +10,7 @@ use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::payload::Payload;
 use crate::event::state::RunState;
+use crate::run::models::env;
 use crate::run::redact::Redactor;
 use crate::store::Store;
 
@@ -25,6 +26,12 @@ impl Journal {
     /// For this run.
     pub fn new(store: Store, run: RunId, redactor: Redactor) -> Self {
         Self { store, run, redactor }
+    }
+
+    /// The same journal, which keeps the values of these variables out as well.
+    #[must_use]
+    pub fn guarding(&self, secrets: Vec<String>) -> Self {
+        Self { redactor: self.redactor.and(secrets, &env), ..self.clone() }
     }
 
     /// Records that the run enters a state.

@@ -12,6 +12,7 @@ pub mod inputs;
 pub mod intake;
 pub mod journal;
 pub mod models;
+pub mod network;
 pub mod outcome;
 pub mod queue;
 pub mod redact;

@@ -31,6 +31,15 @@ impl Redactor {
         Self { secrets }
     }
 
+    /// Knows these as well.
+    #[must_use]
+    pub fn and(&self, names: impl IntoIterator<Item = String>, env: &dyn Fn(&str) -> Option<String>) -> Self {
+        let mut secrets = self.secrets.clone();
+        secrets.extend(Self::new(names, env).secrets);
+        secrets.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        Self { secrets }
+    }
+
     /// Whether a secret occurs in `text`.
     pub fn finds(&self, text: &str) -> bool {
         self.secrets.iter().any(|(_, value)| text.contains(value.as_str()))

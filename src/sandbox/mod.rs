@@ -5,6 +5,7 @@
 
 mod collect;
 pub mod docker;
+pub mod gateway;
 pub mod helper;
 pub mod local;
 mod output;
@@ -21,10 +22,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 pub use tidemill_helper::message::Stdio;
+use tokio::sync::mpsc;
 
 use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
 use crate::event::id::{Digest, RunId};
 use crate::event::isolation::Isolation;
+use crate::sandbox::gateway::Outside;
 use crate::sandbox::helper::Process;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
@@ -57,6 +61,8 @@ pub struct Spec {
     pub environment: BTreeMap<String, String>,
     /// What it may reach.
     pub network: Network,
+    /// What the project adds to that.
+    pub outside: Outside,
     /// Places of host mounts that `[sandbox]` of the project allows, e.g. `/ref`.
     pub mounts: Vec<String>,
 }
@@ -96,6 +102,12 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
 
     /// How isolated it is, as read back at start.
     fn isolation(&self) -> &Isolation;
+
+    /// What happens to it besides what is asked of it, such as what it tries to reach, as it happens. Given once; it
+    /// ends when the sandbox was removed.
+    fn events(&self) -> Option<mpsc::UnboundedReceiver<What>> {
+        None
+    }
 
     /// Places files in the workspace, as one streamed archive. Folders above them are made; a read-only file cannot
     /// be changed, renamed or removed by commands, and is not sent again while its content is the same.

@@ -36,6 +36,9 @@ pub(super) fn fold(row: &mut RunRow, event: &Event) {
         What::RunQueued { .. }
         | What::ImageReady { .. }
         | What::SandboxStarted { .. }
+        | What::NetworkDecided { .. }
+        | What::NetworkEnded { .. }
+        | What::NetworkLearned { .. }
         | What::WorkspaceFilled { .. }
         | What::PromptReady { .. }
         | What::GuardrailChecked { .. }

@@ -25,6 +25,7 @@ use crate::workflow::guardrail::Guardrail;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Entry;
+use crate::workflow::network::Network;
 use crate::workflow::trigger::Drop;
 
 /// What one Lua script declares.
@@ -42,6 +43,8 @@ pub struct Workflow {
     pub triggers: Vec<Drop>,
     /// Where its commands run.
     pub image: Image,
+    /// What its commands may reach.
+    pub network: Network,
     /// What is placed in `/workspace` before the agent starts, in path order.
     pub manifest: Vec<Entry>,
     /// Environment variables of its commands.

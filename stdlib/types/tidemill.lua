@@ -14,6 +14,7 @@
 ---@field agent tidemill.Agent Who does the work: { model = ... }.
 ---@field prompt string|tidemill.Content|fun(run: tidemill.Run): string What the agent is asked: text, a mill.file, or a function of the run.
 ---@field limits? tidemill.Limits What it may use.
+---@field network? tidemill.Network What its commands may reach; nothing without.
 ---@field guardrails? (tidemill.Guardrail|tidemill.InlineGuardrail)[] What is checked before something happens, in order.
 ---@field outputs? table<string, tidemill.Expectation> What must come out: path in /workspace = expectation.
 ---@field validate? fun(artifacts: table<string, tidemill.Artifact>, run: tidemill.Run): (tidemill.Finding|tidemill.Finding[]|nil) A check across files: returns nothing, a finding, or a list of findings.
@@ -36,6 +37,18 @@
 ---@field cpus? number Processor cores; 2 without.
 ---@field pids? integer Processes at once; 256 without.
 ---@field disk? string|integer Bytes that fit in /workspace; 1 GiB without.
+
+---What the sandbox may reach; nothing without.
+---@class tidemill.Network
+---@field allow? string[] Names: `api.example.com` (ports 443 and 80), `*.example.org:8443` (all names below it, one port).
+---@field learn? boolean Allows everything public, and prints at the end what the run needed.
+---@field secrets? table<string, tidemill.Secret> Credentials: environment variable of the sandbox = mill.secret("NAME", { host = ... }).
+
+---Where the value of a secret may go, in headers of requests.
+---@class tidemill.Bound
+---@field host string The one host it may go to: `api.example.com`, or with a port.
+---@field methods? string[] Methods it may go with, like `GET`; any without.
+---@field path? string The path it may go to; `/v1/*` for all that begin with `/v1/`. Any without.
 
 ---What happens when a check fails.
 ---@class tidemill.Repair
@@ -196,9 +209,10 @@ function mill.git(repository, options) end
 ---@return tidemill.Content
 function mill.artifacts(workflow, options) end
 
----A handle on an environment variable. Its value never is in Lua, a prompt, a log or the sandbox.
+---A handle on an environment variable. Its value never is in Lua, a prompt, a log or the sandbox. Bound to a host, it goes into `network.secrets`: the sandbox has a placeholder, which becomes the value on its way to that host.
 ---@param name string
+---@param options? tidemill.Bound
 ---@return tidemill.Secret
-function mill.secret(name) end
+function mill.secret(name, options) end
 
 return mill

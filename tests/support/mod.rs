@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod engine;
+pub mod outside;
 pub mod project;
 pub mod registry;
 pub mod stage;

@@ -9,13 +9,16 @@ use async_trait::async_trait;
 use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use bytes::Bytes;
+use tokio::sync::mpsc;
 
 use crate::diagnostic::{Diagnostic, Result};
+use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
 use crate::sandbox::docker::first::{First, Hands, NO_HELPER};
+use crate::sandbox::docker::gateway::Gateway;
 use crate::sandbox::docker::harden::harden;
 use crate::sandbox::docker::state::why_gone;
 use crate::sandbox::helper::{Key, Process};
@@ -25,6 +28,7 @@ use crate::sandbox::{
     environment,
 };
 use crate::workflow::limits::Limits;
+use crate::workflow::network::Network;
 use crate::workflow::path::WorkspacePath;
 
 /// Where the workspace is mounted.
@@ -45,6 +49,13 @@ enum Filled {
     No,
 }
 
+/// A container that was started and looked at.
+struct Up {
+    id: String,
+    isolation: Isolation,
+    hands: Hands,
+}
+
 /// One running container.
 pub(super) struct Container {
     pub(super) engine: Docker,
@@ -55,6 +66,7 @@ pub(super) struct Container {
     isolation: Isolation,
     /// What it was given and cannot have changed.
     pub(super) sent: Sent,
+    gateway: Option<Gateway>,
     /// Whether the agent may have been in the workspace: the manifest was placed, or a command ran.
     pub(super) filled: AtomicBool,
     removed: AtomicBool,
@@ -71,11 +83,23 @@ impl Docker {
     ) -> Result<Container> {
         let name = format!("tidemill-{run}-{:08x}", fastrand::u32(..));
         self.make_workspace(&name, run, &spec.limits).await?;
-        let started = self.create_and_start(&name, run, image, spec).await;
+        let gateway = match &spec.network {
+            Network::None => Ok(None),
+            Network::Gateway(reach) => self.start_gateway(&name, run, reach, &spec.outside).await.map(Some),
+        };
+        let parts =
+            gateway.as_ref().ok().and_then(|gateway| gateway.as_ref()).map(|gateway| gateway.parts.clone());
+        let started = match gateway {
+            Ok(gateway) => self.create_and_start(&name, run, image, spec, gateway).await,
+            Err(error) => Err(error),
+        };
         if started.is_err() {
             // The first error is the one to report; what is left is found by the sweep.
             let _ = self.remove_container(&name).await;
             let _ = self.remove_volume(&name).await;
+            if let Some(parts) = parts {
+                let _ = self.remove_parts(&parts).await;
+            }
         }
         started
     }
@@ -106,25 +130,34 @@ impl Docker {
         run: &RunId,
         image: &ReadyImage,
         spec: &Spec,
+        gateway: Option<Gateway>,
     ) -> Result<Container> {
-        let Some(volume) = self.helper_volume(&image.digest).await? else {
-            return self.start_with(name, run, image, spec, First::Sleep).await;
+        let up = match self.start_with_helper(name, run, image, spec, gateway.as_ref()).await {
+            Err(diagnostic) if diagnostic.code() == NO_HELPER => {
+                self.remove_container(name).await?;
+                self.doubt_helper().await;
+                let plain = self.start_with(name, run, image, spec, First::Sleep, gateway.as_ref()).await;
+                // Where neither works, the helper's complaint tells more.
+                plain.map_err(|_| diagnostic)?
+            }
+            other => other?,
         };
-        let key = Key::random().map_err(|error| {
-            Diagnostic::new("sandbox::no_random", "the system gives no random numbers")
-                .cause(error)
-                .help("run it again")
-        })?;
-        let first = First::Helper { volume, key };
-        let refused = match self.start_with(name, run, image, spec, first).await {
-            Err(diagnostic) if diagnostic.code() == NO_HELPER => diagnostic,
-            other => return other,
+        Ok(self.container(up, name.to_owned(), spec, gateway, Filled::No))
+    }
+
+    async fn start_with_helper(
+        &self,
+        name: &str,
+        run: &RunId,
+        image: &ReadyImage,
+        spec: &Spec,
+        gateway: Option<&Gateway>,
+    ) -> Result<Up> {
+        let first = match self.helper_volume(&image.digest).await? {
+            Some(volume) => First::Helper { volume, key: Key::random().map_err(|error| no_random(&error))? },
+            None => First::Sleep,
         };
-        self.remove_container(name).await?;
-        self.doubt_helper().await;
-        let plain = self.start_with(name, run, image, spec, First::Sleep).await;
-        // Where neither works, the helper's complaint tells more.
-        plain.map_err(|_| refused)
+        self.start_with(name, run, image, spec, first, gateway).await
     }
 
     async fn start_with(
@@ -134,9 +167,9 @@ impl Docker {
         image: &ReadyImage,
         spec: &Spec,
         first: First,
-    ) -> Result<Container> {
-        let host = self.asked(name, spec, &first).await?;
-        let body = ContainerCreateBody {
+        gateway: Option<&Gateway>,
+    ) -> Result<Up> {
+        let mut body = ContainerCreateBody {
             image: Some(image.digest.clone()),
             user: Some(first.user().to_owned()),
             entrypoint: Some(first.argv()),
@@ -148,9 +181,13 @@ impl Docker {
             network_disabled: Some(true),
             open_stdin: Some(first.speaks()),
             stdin_once: Some(false),
-            host_config: Some(host),
+            host_config: Some(self.asked(name, spec, &first).await?),
             ..ContainerCreateBody::default()
         };
+        if let Some(gateway) = gateway {
+            gateway.join(&mut body);
+        }
+        let asked = body.host_config.clone().unwrap_or_default();
         let options = CreateContainerOptionsBuilder::default().name(name).build();
         let created = self
             .client
@@ -159,23 +196,38 @@ impl Docker {
             .map_err(|error| explain("create the container", error))?;
         let started = self.client.start_container(&created.id, None).await;
         started.map_err(|error| first.not_started(image, error))?;
-        self.container(created.id, name.to_owned(), spec, first, Filled::No).await
+        if let Some(gateway) = gateway {
+            gateway.joined(self, &created.id).await?;
+        }
+        let (mut isolation, hands) =
+            tokio::try_join!(self.read_back(&created.id, &asked), first.hands(self, &created.id))?;
+        if let Some(gateway) = gateway {
+            self.verify_inside(gateway, &created.id).await?;
+            // The network is of this run alone, so its name says nothing: what goes through it does.
+            isolation.network = spec.network.to_string();
+        }
+        Ok(Up { id: created.id, isolation, hands })
     }
 
     /// A running container of ours that another process started; it becomes this one's to remove. Its limits are
-    /// those of `spec`.
+    /// those of `spec`. One with a network is not taken over: its gateway has lost the process that held it.
     pub async fn attach(&self, id: &str, spec: &Spec) -> Result<Arc<dyn Sandbox>> {
         let inspected = self.client.inspect_container(id, None).await;
         let inspected = inspected.map_err(|error| explain("look at the container", error))?;
-        let Some(first) = First::of(&inspected) else {
-            let message = "the container was not started with the helper, so nobody can go on with it";
+        let alone = spec.network == Network::None;
+        let Some(first) = First::of(&inspected).filter(|_| alone) else {
+            let message = "the container was not started with the helper and without a network, so nobody can go on \
+                           with it";
             return Err(Diagnostic::new(NO_HELPER, message).help("the run starts over in a new container"));
         };
         let volume = inspected.name.unwrap_or_default().trim_start_matches('/').to_owned();
-        Ok(Arc::new(self.container(id.to_owned(), volume, spec, first, Filled::Yes).await?))
+        let asked = self.asked(&volume, spec, &first).await?;
+        let (isolation, hands) = tokio::try_join!(self.read_back(id, &asked), first.hands(self, id))?;
+        let up = Up { id: id.to_owned(), isolation, hands };
+        Ok(Arc::new(self.container(up, volume, spec, None, Filled::Yes)))
     }
 
-    /// All that is asked of the engine for a container with this workspace.
+    /// All that is asked of the engine for a container with this workspace, its network excepted.
     async fn asked(&self, volume: &str, spec: &Spec, first: &First) -> Result<HostConfig> {
         let traits = self.traits().await?;
         let mut host = harden(host_config(volume, &spec.limits), traits, self.runtime(traits)?);
@@ -183,28 +235,32 @@ impl Docker {
         Ok(first.host_config(host))
     }
 
-    async fn container(
+    fn container(
         &self,
-        id: String,
+        up: Up,
         volume: String,
         spec: &Spec,
-        first: First,
+        gateway: Option<Gateway>,
         filled: Filled,
-    ) -> Result<Container> {
-        let asked = self.asked(&volume, spec, &first).await?;
-        let (isolation, hands) = tokio::try_join!(self.read_back(&id, &asked), first.hands(self, &id))?;
-        Ok(Container {
+    ) -> Container {
+        Container {
             engine: self.clone(),
-            id,
+            id: up.id,
             volume,
             pids: spec.limits.pids,
-            hands,
-            isolation,
+            hands: up.hands,
+            isolation: up.isolation,
             sent: Sent::default(),
+            gateway,
             filled: AtomicBool::new(filled == Filled::Yes),
             removed: AtomicBool::new(false),
-        })
+        }
     }
+}
+
+fn no_random(error: &std::io::Error) -> Diagnostic {
+    Diagnostic::new("sandbox::no_random", format!("the system gives no random numbers: {error}"))
+        .help("run it again")
 }
 
 fn host_config(volume: &str, limits: &Limits) -> HostConfig {
@@ -258,6 +314,10 @@ impl Sandbox for Container {
         &self.isolation
     }
 
+    fn events(&self) -> Option<mpsc::UnboundedReceiver<What>> {
+        self.gateway.as_ref().and_then(Gateway::events)
+    }
+
     async fn put(&self, files: Vec<Placement>) -> Result<Placed, SandboxError> {
         self.place(files).await
     }
@@ -299,7 +359,13 @@ impl Sandbox for Container {
         if self.removed.load(Ordering::Acquire) {
             return Ok(());
         }
+        if let Some(gateway) = &self.gateway {
+            gateway.close().await;
+        }
         self.engine.remove_both(&self.id, &self.volume).await?;
+        if let Some(gateway) = &self.gateway {
+            self.engine.remove_parts(&gateway.parts).await?;
+        }
         self.removed.store(true, Ordering::Release);
         Ok(())
     }
@@ -314,9 +380,13 @@ impl Drop for Container {
         // Without a runtime the process is ending, and the next sweep takes it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (engine, id, volume) = (self.engine.clone(), self.id.clone(), self.volume.clone());
+            let parts = self.gateway.as_ref().map(|gateway| gateway.parts.clone());
             let removal = async move {
                 // What is not removed now is found by the next sweep.
                 let _ = engine.remove_both(&id, &volume).await;
+                if let Some(parts) = parts {
+                    let _ = engine.remove_parts(&parts).await;
+                }
             };
             self.engine.removals.spawn_on(removal, &runtime);
         }

@@ -9,6 +9,7 @@ mod errors;
 mod exec;
 mod facts;
 mod first;
+mod gateway;
 mod harden;
 mod helper;
 mod images;
@@ -44,7 +45,7 @@ pub use facts::Facts;
 pub use helper::HELPER;
 pub use images::{IMAGE_LABEL, Kept, Removed, Whose};
 
-/// Every container and volume of ours carries this label, with the run's id.
+/// Every container, volume and network of ours carries this label, with the run's id.
 pub const RUN_LABEL: &str = "tidemill.run";
 /// The process that owns it.
 pub const OWNER_LABEL: &str = "tidemill.owner";

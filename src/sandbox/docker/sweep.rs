@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
-    RemoveVolumeOptionsBuilder,
+    ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
+    RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
 };
 
 use crate::diagnostic::{Diagnostic, Result};
@@ -19,7 +19,7 @@ const PATIENCE: usize = 40;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Docker {
-    /// Removes containers, then volumes, whose owner is dead. Gives how many.
+    /// Removes containers, then volumes and networks, whose owner is dead. Gives how many.
     pub(super) async fn sweep_dead(&self) -> Result<usize> {
         let filters: HashMap<String, Vec<String>> = [("label".to_owned(), vec![RUN_LABEL.to_owned()])].into();
         let mut swept = 0;
@@ -40,6 +40,17 @@ impl Docker {
         for volume in volumes.volumes.unwrap_or_default() {
             if is_dead(Some(&volume.labels)) {
                 swept += usize::from(self.remove_volume(&volume.name).await? == Removal::Done);
+            }
+        }
+        let options = ListNetworksOptionsBuilder::default().filters(&filters).build();
+        let networks = self
+            .client
+            .list_networks(Some(options))
+            .await
+            .map_err(|error| explain("list networks", error))?;
+        for network in networks {
+            if let (Some(name), true) = (network.name, is_dead(network.labels.as_ref())) {
+                swept += usize::from(self.remove_network(&name).await?);
             }
         }
         Ok(swept)

@@ -35,10 +35,8 @@ pub(super) fn of(
     note(any(found.device_cgroup_rules.as_ref()), "it may use devices");
     note(any(found.binds.as_ref()) || any(found.volumes_from.as_ref()), "folders are bound into it");
     note(any(found.group_add.as_ref()), "it was given groups");
-    note(
-        found.sysctls.as_ref().is_some_and(|settings| !settings.is_empty()),
-        "it has kernel settings of its own",
-    );
+    let settings = |host: &HostConfig| host.sysctls.clone().unwrap_or_default();
+    note(settings(found) != settings(asked), "it has kernel settings of its own");
     note(hosts(&found.network_mode), "it has another's network");
     note(hosts(&found.pid_mode), "it sees another's processes");
     note(hosts(&found.ipc_mode), "it shares memory with others");

@@ -5,7 +5,7 @@ use mlua::{Lua, MultiValue, Value};
 use super::objects::{CONTENT, Thing};
 use super::{Class, Entry, Field, Module, content};
 use crate::diagnostic::Diagnostic;
-use crate::script::declare::{agent, image, limits, packages, workflow};
+use crate::script::declare::{agent, image, limits, network, packages, workflow};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
@@ -89,8 +89,10 @@ pub(super) const MODULE: Module = Module {
         },
         Entry {
             name: "secret",
-            signature: "(name: string): tidemill.Secret",
-            doc: "A handle on an environment variable. Its value never is in Lua, a prompt, a log or the sandbox.",
+            signature: "(name: string, options?: tidemill.Bound): tidemill.Secret",
+            doc: "A handle on an environment variable. Its value never is in Lua, a prompt, a log or the sandbox. \
+                  Bound to a host, it goes into `network.secrets`: the sandbox has a placeholder, which becomes the \
+                  value on its way to that host.",
             run: secret,
         },
     ],
@@ -98,6 +100,8 @@ pub(super) const MODULE: Module = Module {
         &workflow::WORKFLOW,
         &agent::AGENT,
         &limits::LIMITS,
+        &network::NETWORK,
+        &network::BOUND,
         &workflow::REPAIR,
         &DROP,
         &image::IMAGE,
@@ -179,8 +183,10 @@ fn declare_image(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
 
 fn secret(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
-    let place = host.call_site(lua, "secret", &arguments).argument(0);
-    let value = arguments.into_iter().next().unwrap_or(Value::Nil);
+    let site = host.call_site(lua, "secret", &arguments);
+    let place = site.argument(0);
+    let mut arguments = arguments.into_iter();
+    let value = arguments.next().unwrap_or(Value::Nil);
     let name = value::text(&host, &place, "mill.secret", &value).and_then(|name| {
         let fits = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -192,5 +198,13 @@ fn secret(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
         let help = "write mill.secret \"SHOP_TOKEN\" and set SHOP_TOKEN where tidemill runs";
         value::bad(&host, &place, "script::bad_secret", message, help)
     });
-    lua.pack(Thing::Secret(name.unwrap_or_default()))
+    let name = name.unwrap_or_default();
+    match arguments.next() {
+        None | Some(Value::Nil) => lua.pack(Thing::Secret(name)),
+        Some(options) => {
+            // What is wrong with it has been noted; a handle of the right kind makes no second mistake of it.
+            let bound = network::bound(&host, site.argument(1), options, name);
+            lua.pack(Thing::Credential(bound))
+        }
+    }
 }

@@ -15,6 +15,7 @@ use crate::workflow::guardrail::Guardrail;
 use crate::workflow::image::Image;
 use crate::workflow::manifest::{Access, Content};
 use crate::workflow::mode::Mode;
+use crate::workflow::network::Credential;
 use crate::workflow::trigger::Drop;
 
 /// A value made by one of the modules.
@@ -30,6 +31,8 @@ pub(in crate::script) enum Thing {
     Content(Content, Rights),
     /// `mill.secret "..."`: the name alone; the value never is in Lua.
     Secret(String),
+    /// `mill.secret("...", { host = ... })`: what it is bound to; its variable is not known yet.
+    Credential(Credential),
     /// `guard.input_size { ... }`, `guard.commands { ... }`
     Guardrail(Guardrail),
     /// `guard.deny(...)` and its like.
@@ -82,6 +85,7 @@ impl Thing {
             Self::Content(Content::Git(_), _) => "a mill.git",
             Self::Content(Content::Artifacts(_), _) => "a mill.artifacts",
             Self::Secret(_) => "a secret",
+            Self::Credential(_) => "a secret bound to a host",
             Self::Guardrail(_) => "a guardrail",
             Self::Verdict(_) => "a verdict",
             Self::Expect(_) => "an expectation",
@@ -101,8 +105,10 @@ impl Thing {
 
     fn opaque(&self) -> mlua::Error {
         let raised = match self {
-            Self::Secret(name) => Raised::misuse(format!("the secret `{name}` cannot be read by a script"))
-                .help("secrets never reach a prompt, a log or the sandbox; hand the handle on as it is"),
+            Self::Secret(name) | Self::Credential(Credential { secret: name, .. }) => {
+                Raised::misuse(format!("the secret `{name}` cannot be read by a script"))
+                    .help("secrets never reach a prompt, a log or the sandbox; hand the handle on as it is")
+            }
             Self::Content(Content::File(_) | Content::Text(_), _) => {
                 Raised::misuse(format!("{} is not text", self.describe()))
                     .help("write `:text()` behind it to get its text")
@@ -140,7 +146,7 @@ impl UserData for Thing {
         methods.add_method("text", |lua, thing, ()| thing.text(lua));
         methods.add_meta_method(MetaMethod::ToString, |_, thing, ()| -> mlua::Result<String> {
             match thing {
-                Self::Secret(_) => Err(thing.opaque()),
+                Self::Secret(_) | Self::Credential(_) => Err(thing.opaque()),
                 other => Ok(other.describe().to_owned()),
             }
         });

@@ -7,6 +7,7 @@ pub(super) mod image;
 pub(super) mod limits;
 pub(super) mod manifest;
 mod mounts;
+pub(super) mod network;
 pub(super) mod packages;
 pub(super) mod schema;
 pub(super) mod workflow;

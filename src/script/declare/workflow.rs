@@ -2,7 +2,7 @@
 
 use mlua::Value;
 
-use super::{agent, environment, limits, manifest, mounts};
+use super::{agent, environment, limits, manifest, mounts, network};
 use crate::config::{Config, Provider};
 use crate::diagnostic::Diagnostic;
 use crate::event::id::Digest;
@@ -57,6 +57,7 @@ pub(in crate::script) const WORKFLOW: Class = Class {
             "what the agent is asked: text, a mill.file, or a function of the run",
         ),
         field("limits", "tidemill.Limits?", "What it may use."),
+        field("network", "tidemill.Network?", "What its commands may reach; nothing without."),
         field(
             "guardrails",
             "(tidemill.Guardrail|tidemill.InlineGuardrail)[]?",
@@ -116,6 +117,9 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         }),
         prompt: fields.with("prompt", prompt).unwrap_or(Prompt::Text(String::new())),
         limits,
+        network: fields
+            .with("network", |host, place, _, value| network::read(host, place, value))
+            .unwrap_or_default(),
         guardrails: guardrails(host, &fields),
         outputs: outputs(host, &fields),
         validate: fields.function("validate").map(|function| host.keep(function)),

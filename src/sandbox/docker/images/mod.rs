@@ -120,7 +120,7 @@ impl Docker {
     }
 
     /// What the engine knows of an image, or nothing when it is not there.
-    async fn inspect(&self, reference: &str) -> Result<Option<ImageInspect>> {
+    pub(in crate::sandbox::docker) async fn inspect(&self, reference: &str) -> Result<Option<ImageInspect>> {
         match self.client.inspect_image(reference).await {
             Ok(image) => Ok(Some(image)),
             Err(error) if is_missing(&error) => Ok(None),
@@ -242,7 +242,7 @@ fn is_for(image: &ImageInspect, platform: &str) -> bool {
 }
 
 /// Held while an image is made, by one process of this machine at a time: two must not build the same.
-async fn build_lock(progress: &dyn Progress) -> Result<File> {
+pub(in crate::sandbox::docker) async fn build_lock(progress: &dyn Progress) -> Result<File> {
     let path =
         std::env::temp_dir().join(format!("tidemill-images-{}.lock", rustix::process::getuid().as_raw()));
     let failed = |error: std::io::Error| {
