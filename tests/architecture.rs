@@ -23,11 +23,14 @@ const BESIDES: [(&str, &str); 6] = [
 ];
 
 /// Crates that are used in one place only.
-const ONE_PLACE: [(&str, &str); 7] = [
+const ONE_PLACE: [(&str, &str); 10] = [
     ("mlua", "script"),
     ("full_moon", "script"),
     ("bollard", "sandbox"),
     ("tar", "sandbox"),
+    ("hyper", "sandbox"),
+    ("rcgen", "sandbox"),
+    ("rustls", "sandbox"),
     ("sqlx", "store"),
     ("notify", "trigger"),
     ("async_openai", "model"),
