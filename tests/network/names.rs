@@ -105,12 +105,23 @@ print(21, plain('GET /', api))
         "POST /three HTTP/1.1",
     ];
     assert_eq!(lines, arrived);
-    assert_eq!(refusals(&used, "other.test.example"), ["not on the list", "not on the list"]);
+    assert_eq!(
+        refusals(&used, "other.test.example"),
+        ["not in the workflow's network.allow", "not in the workflow's network.allow"]
+    );
     assert_eq!(refusals(&used, "api.test.example"), ["its Host names another port"]);
     let objected = |host: &str| refusals(&used, host).join("; ");
-    let own = format!("its address {} is the host's; this port is not on the list", here());
+    let opened = "and network.private in tidemill.toml does not name it";
+    let own = format!(
+        "its address {} is the host's, {opened}; this port of it is not in the workflow's network.allow",
+        here()
+    );
     assert_eq!(objected("public.test.example"), own, "{used:#?}");
     assert!(objected("metadata.test.example").contains("169.254.169.254"), "{used:#?}");
     assert!(objected("loopback.test.example").contains("127.0.0.1"), "{used:#?}");
-    assert_eq!(objected("private.test.example"), "its address 10.255.0.1 is private", "{used:#?}");
+    assert_eq!(
+        objected("private.test.example"),
+        format!("its address 10.255.0.1 is private, {opened}"),
+        "{used:#?}"
+    );
 }

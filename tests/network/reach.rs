@@ -35,7 +35,7 @@ async fn an_allowed_host_is_reached_over_tls_without_a_proxy_and_end_to_end() {
     let reached: Vec<_> = used.iter().filter(|one| one.contact.refused.is_none()).collect();
     assert_eq!(reached.len(), 2, "{used:#?}");
     assert!(reached.iter().all(|one| one.times == 1 && one.sent > 100 && one.received > 100), "{used:#?}");
-    assert_eq!(refusals(&used, "other.test.example"), ["not on the list"]);
+    assert_eq!(refusals(&used, "other.test.example"), ["not in the workflow's network.allow"]);
     assert_eq!(outside.lines(), ["GET /a HTTP/1.1", "GET /a HTTP/1.1"]);
     // A name that is not allowed was never asked for outside.
     let asked = outside.asked.lock().unwrap().clone();
@@ -128,7 +128,7 @@ async fn a_redirect_leads_no_further_than_the_list() {
         assert!(text.contains("Name or service not known"), "{text}");
     })
     .await;
-    assert_eq!(refusals(&used, "other.test.example"), ["not on the list"]);
+    assert_eq!(refusals(&used, "other.test.example"), ["not in the workflow's network.allow"]);
 }
 
 #[tokio::test]
@@ -161,5 +161,5 @@ print(*ask(gateway, 'api.test.example', 1, True), *ask(gateway, 'message.other.t
         })
         .await;
     assert!(outside.asked.lock().unwrap().is_empty(), "a question got out");
-    assert_eq!(refusals(&used, "message.other.test.example"), ["not on the list"]);
+    assert_eq!(refusals(&used, "message.other.test.example"), ["not in the workflow's network.allow"]);
 }

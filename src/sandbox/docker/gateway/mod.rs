@@ -108,8 +108,12 @@ impl Docker {
         if let Some(volume) = &parts.trust {
             self.make_trust(volume, run).await?;
         }
-        let address = self.make_network(&parts.inside, run, Leads::Nowhere).await?;
-        self.make_network(&parts.outside, run, Leads::Out).await?;
+        // Both are waited for: one that is made behind a failure would be left.
+        let (inside, outside_made) = tokio::join!(
+            self.make_network(&parts.inside, run, Leads::Nowhere),
+            self.make_network(&parts.outside, run, Leads::Out),
+        );
+        let address = inside.and_then(|address| outside_made.map(|_| address))?;
         let options = CreateContainerOptionsBuilder::default().name(&parts.container).build();
         self.client
             .create_container(Some(options), body(self, parts, run, &image, address))
@@ -159,9 +163,9 @@ impl Docker {
     /// Removes a gateway with its networks, whoever else may be removing them at the same time.
     pub(super) async fn remove_parts(&self, parts: &Parts) -> Result<()> {
         self.remove_container(&parts.container).await?;
-        for network in [&parts.inside, &parts.outside] {
-            self.remove_network(network).await?;
-        }
+        let (inside, outside) =
+            tokio::join!(self.remove_network(&parts.inside), self.remove_network(&parts.outside));
+        inside.and(outside)?;
         match &parts.trust {
             Some(volume) => self.remove_both(&parts.container, volume).await,
             None => Ok(()),
