@@ -23,7 +23,7 @@ const BESIDES: [(&str, &str); 6] = [
 ];
 
 /// Crates that are used in one place only.
-const ONE_PLACE: [(&str, &str); 10] = [
+const ONE_PLACE: [(&str, &str); 12] = [
     ("mlua", "script"),
     ("full_moon", "script"),
     ("bollard", "sandbox"),
@@ -31,6 +31,8 @@ const ONE_PLACE: [(&str, &str); 10] = [
     ("hyper", "sandbox"),
     ("h2", "sandbox"),
     ("prost", "sandbox"),
+    ("rcgen", "sandbox"),
+    ("rustls", "sandbox"),
     ("sqlx", "store"),
     ("notify", "trigger"),
     ("async_openai", "model"),

@@ -4,6 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::policy::Policy;
 
+/// What to do about an address that is refused and need not be.
+const OPENED: &str = "and network.private in tidemill.toml does not name it";
+
 /// What an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -59,8 +62,8 @@ pub fn objection(policy: &Policy, name: &str, address: IpAddr) -> Option<String>
     let by_name = policy.is_private(name);
     match kind(address) {
         Kind::Never => Some(format!("its address {address} is this machine's, this link's or reserved")),
-        _ if own && !by_name => Some(format!("its address {address} is the host's")),
-        Kind::Private if !by_name => Some(format!("its address {address} is private")),
+        _ if own && !by_name => Some(format!("its address {address} is the host's, {OPENED}")),
+        Kind::Private if !by_name => Some(format!("its address {address} is private, {OPENED}")),
         _ => None,
     }
 }

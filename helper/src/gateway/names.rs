@@ -61,7 +61,7 @@ fn answer(gateway: &Gateway, message: &[u8]) -> Option<Vec<u8>> {
             protocol: "dns".into(),
             name: question.name.to_ascii_lowercase(),
             port: 0,
-            refused: "not on the list".into(),
+            refused: policy::UNLISTED.into(),
         };
         gateway.tell(&decision, Count { times: 1, ..Count::default() });
     }

@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+/// Why a name is refused that no rule names.
+pub const UNLISTED: &str = "not in the workflow's network.allow";
+
 /// Bytes a name may have.
 const LONGEST_NAME: usize = 253;
 /// Bytes a part of it may have.
@@ -113,9 +116,9 @@ impl Policy {
         if self.mode == Mode::Learn || known().any(|rule| rule.port == port) {
             Answer::Allowed
         } else if known().next().is_some() {
-            Answer::Refused("this port is not on the list".to_owned())
+            Answer::Refused("this port of it is not in the workflow's network.allow".to_owned())
         } else {
-            Answer::Refused("not on the list".to_owned())
+            Answer::Refused(UNLISTED.to_owned())
         }
     }
 

@@ -359,12 +359,14 @@ impl Sandbox for Container {
         if self.removed.load(Ordering::Acquire) {
             return Ok(());
         }
-        if let Some(gateway) = &self.gateway {
-            gateway.close().await;
-        }
-        self.engine.remove_both(&self.id, &self.volume).await?;
-        if let Some(gateway) = &self.gateway {
-            self.engine.remove_parts(&gateway.parts).await?;
+        match &self.gateway {
+            None => self.engine.remove_both(&self.id, &self.volume).await?,
+            Some(gateway) => {
+                gateway.close().await;
+                let sandbox = self.engine.remove_both(&self.id, &self.volume);
+                let (sandbox, parts) = tokio::join!(sandbox, self.engine.remove_parts(&gateway.parts));
+                sandbox.and(parts)?;
+            }
         }
         self.removed.store(true, Ordering::Release);
         Ok(())

@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tidemill_helper::gateway::policy::Policy;
 
+use crate::diagnostic::Result;
 use crate::workflow::network::{Pattern, Reach, Rule};
 
 /// What the project adds to a workflow's network. A script alone cannot open the machine's own surroundings.
@@ -49,17 +50,17 @@ impl fmt::Debug for Secret {
 }
 
 /// The policy of a gateway that stands at `address`.
-pub(super) fn policy(reach: &Reach, outside: &Outside, address: Ipv4Addr) -> Policy {
+pub(super) fn policy(reach: &Reach, outside: &Outside, address: Ipv4Addr) -> Result<Policy> {
     let swap = reach.credentials.iter().filter_map(|credential| {
         Some(Rule { host: Pattern::parse(&credential.host)?, port: credential.port })
     });
-    Policy {
+    Ok(Policy {
         mode: reach.mode,
         allow: reach.allow.clone(),
         private: outside.private.clone(),
         swap: swap.collect(),
-        own: host::addresses(),
+        own: host::addresses()?,
         resolver: outside.resolver,
         ..Policy::closed(address)
-    }
+    })
 }

@@ -17,6 +17,8 @@ impl Gateway {
         host.dns = Some(vec![self.address.to_string()]);
         // The host's own search list has no business in here.
         host.dns_search = Some(vec![".".to_owned()]);
+        // Some engines resolve nothing on an internal network; what stands in /etc/hosts is found even so.
+        host.extra_hosts = Some(self.names.iter().map(|name| format!("{name}:{}", self.address)).collect());
         let sysctls: &mut HashMap<String, String> = host.sysctls.get_or_insert_default();
         sysctls.insert("net.ipv6.conf.all.disable_ipv6".to_owned(), "1".to_owned());
         let (Some(swapper), Some(volume)) = (&self.swapper, &self.parts.trust) else { return };

@@ -21,6 +21,7 @@ use bollard::models::{
 };
 use bollard::query_parameters::{AttachContainerOptionsBuilder, CreateContainerOptionsBuilder};
 use futures_util::StreamExt as _;
+use tidemill_helper::gateway::policy::Policy;
 use tokio::sync::{Mutex, mpsc};
 
 use crate::diagnostic::{Diagnostic, Result};
@@ -31,7 +32,7 @@ use crate::sandbox::docker::errors::{explain, is_missing, words};
 use crate::sandbox::gateway::link::Link;
 use crate::sandbox::gateway::swap::Swapper;
 use crate::sandbox::gateway::{Outside, policy};
-use crate::workflow::network::Reach;
+use crate::workflow::network::{Pattern, Reach};
 use networks::Leads;
 
 /// Nobody: not root, and not the agent.
@@ -65,6 +66,8 @@ pub(super) struct Gateway {
     pub(super) parts: Parts,
     /// Its address on the sandbox's network.
     pub(super) address: Ipv4Addr,
+    /// The names that are written out on the list.
+    names: Vec<String>,
     /// What puts credentials in, when there are any.
     swapper: Option<Arc<Swapper>>,
     link: Mutex<Option<Link>>,
@@ -105,8 +108,12 @@ impl Docker {
         if let Some(volume) = &parts.trust {
             self.make_trust(volume, run).await?;
         }
-        let address = self.make_network(&parts.inside, run, Leads::Nowhere).await?;
-        self.make_network(&parts.outside, run, Leads::Out).await?;
+        // Both are waited for: one that is made behind a failure would be left.
+        let (inside, outside_made) = tokio::join!(
+            self.make_network(&parts.inside, run, Leads::Nowhere),
+            self.make_network(&parts.outside, run, Leads::Out),
+        );
+        let address = inside.and_then(|address| outside_made.map(|_| address))?;
         let options = CreateContainerOptionsBuilder::default().name(&parts.container).build();
         self.client
             .create_container(Some(options), body(self, parts, run, &image, address))
@@ -135,7 +142,7 @@ impl Docker {
             }
         });
         let (events, told) = mpsc::unbounded_channel();
-        let policy = policy(reach, outside, address);
+        let policy = policy(reach, outside, address)?;
         let swapper = Swapper::new(reach, outside, &policy)?;
         let opening = Link::open(&policy, Box::pin(output), streams.input, events, swapper.clone());
         let link = opening.await.map_err(|why| {
@@ -146,6 +153,7 @@ impl Docker {
         Ok(Gateway {
             parts: parts.clone(),
             address,
+            names: names(&policy),
             swapper,
             link: Mutex::new(Some(link)),
             events: std::sync::Mutex::new(Some(told)),
@@ -155,9 +163,9 @@ impl Docker {
     /// Removes a gateway with its networks, whoever else may be removing them at the same time.
     pub(super) async fn remove_parts(&self, parts: &Parts) -> Result<()> {
         self.remove_container(&parts.container).await?;
-        for network in [&parts.inside, &parts.outside] {
-            self.remove_network(network).await?;
-        }
+        let (inside, outside) =
+            tokio::join!(self.remove_network(&parts.inside), self.remove_network(&parts.outside));
+        inside.and(outside)?;
         match &parts.trust {
             Some(volume) => self.remove_both(&parts.container, volume).await,
             None => Ok(()),
@@ -192,6 +200,20 @@ impl Gateway {
             link.close().await;
         }
     }
+}
+
+/// The names that are allowed in full, each once.
+fn names(policy: &Policy) -> Vec<String> {
+    let rules = policy.allow.iter().chain(&policy.swap);
+    let mut names: Vec<String> = rules
+        .filter_map(|rule| match &rule.host {
+            Pattern::Name(name) => Some(name.clone()),
+            Pattern::Below(_) => None,
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 fn body(docker: &Docker, parts: &Parts, run: &RunId, image: &str, address: Ipv4Addr) -> ContainerCreateBody {
