@@ -15,12 +15,12 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
-use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
 use crate::sandbox::docker::first::{First, Hands, NO_HELPER};
 use crate::sandbox::docker::gateway::Gateway;
 use crate::sandbox::docker::harden::harden;
 use crate::sandbox::docker::state::why_gone;
+use crate::sandbox::docker::{Docker, isolation};
 use crate::sandbox::helper::{Key, Process};
 use crate::sandbox::sent::Sent;
 use crate::sandbox::{
@@ -108,19 +108,20 @@ impl Docker {
         // Memory-backed, so that its size is a real quota on every engine; owned by root and sticky, so that the
         // agent can add to it and not take away what it was given.
         let options = format!("size={},nr_inodes={INODES},mode=1777,nosuid,nodev", limits.disk);
+        let options: HashMap<String, String> =
+            [("type", "tmpfs"), ("device", "tmpfs"), ("o", options.as_str())]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into();
         let request = VolumeCreateRequest {
             name: Some(name.to_owned()),
             driver: Some("local".to_owned()),
-            driver_opts: Some(
-                [("type", "tmpfs"), ("device", "tmpfs"), ("o", options.as_str())]
-                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                    .into(),
-            ),
+            driver_opts: Some(options.clone()),
             labels: Some(self.labels(run)),
             ..VolumeCreateRequest::default()
         };
         let made = self.client.create_volume(request).await;
-        made.map(drop).map_err(|error| explain("make the workspace", error))
+        let made = made.map_err(|error| explain("make the workspace", error))?;
+        isolation::same_options(&options, &made.options)
     }
 
     /// With the helper where it can run; with plain `exec` otherwise.

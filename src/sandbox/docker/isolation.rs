@@ -1,5 +1,7 @@
 //! Reading back how isolated a container is, and refusing one that is weaker than asked for.
 
+use std::collections::{BTreeMap, HashMap};
+
 use bollard::models::{ContainerInspectResponse, HostConfig};
 
 use crate::diagnostic::{Diagnostic, Result};
@@ -39,6 +41,23 @@ impl Docker {
              docs/sandbox.md lists what is asked for",
         ))
     }
+}
+
+/// Whether the workspace's volume is as asked for: its size is the quota, and one that is ignored is none.
+pub(super) fn same_options(asked: &HashMap<String, String>, found: &HashMap<String, String>) -> Result<()> {
+    if asked == found {
+        return Ok(());
+    }
+    let told = |options: &HashMap<String, String>| {
+        let sorted: BTreeMap<&String, &String> = options.iter().collect();
+        sorted.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    let message =
+        format!("the workspace is not as asked for: asked for {}, found {}", told(asked), told(found));
+    Err(Diagnostic::new("sandbox::weak_isolation", message).help(
+        "nothing was run in it. The engine's `local` volume driver must take the options of a mount, as Docker's and \
+         Podman's do",
+    ))
 }
 
 fn read(
@@ -86,5 +105,19 @@ fn read(
         shared_memory_bytes: unsigned(host.shm_size),
         ulimits: ulimits.collect(),
         masked_paths: host.masked_paths.map_or(0, |paths| paths.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_that_is_ignored_is_told_with_both_sides() {
+        let asked =
+            HashMap::from([("o".to_owned(), "size=1".to_owned()), ("type".to_owned(), "tmpfs".to_owned())]);
+        assert!(same_options(&asked, &asked).is_ok());
+        let refused = same_options(&asked, &HashMap::new()).unwrap_err();
+        assert!(refused.message().contains("asked for o=size=1 type=tmpfs, found "), "{refused:?}");
     }
 }
