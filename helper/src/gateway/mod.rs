@@ -1,10 +1,10 @@
 //! The gateway: the one way out of a sandbox that may reach some names.
 //!
 //! It stands on the sandbox's network and on one with a way out. Every allowed name resolves to its own address
-//! ([`names`]), so any program in any language comes here ([`door`]) without a proxy's settings. It reads the name in
+//! (`names`), so any program in any language comes here (`door`) without a proxy's settings. It reads the name in
 //! the client's first bytes ([`sni`], [`http`]), asks the [`policy`], resolves the name itself ([`resolve`]), looks at
-//! the [`address`], and passes the bytes on ([`forward`]) without being able to read them. Where credentials are to be
-//! put in, the host does it, at the end of a [`tunnel`]: they never are in this process. What was decided is told to
+//! the [`address`], and passes the bytes on (`forward`) without being able to read them. Where credentials are to be
+//! put in, the host does it, at the end of a `tunnel`: they never are in this process. What was decided is told to
 //! the host ([`tally`]) over standard output; standard input brings the policy, and its end is the gateway's.
 
 pub mod address;

@@ -68,8 +68,8 @@ impl Lines {
                 });
                 if fits {
                     self.say(frame.id, Some(frame.payload));
-                } else {
-                    self.open.remove(&frame.id);
+                } else if self.open.remove(&frame.id).is_some() {
+                    self.refuse(frame.id);
                 }
             }
             wire::END => self.say(frame.id, None),
@@ -94,10 +94,15 @@ impl Lines {
         }
     }
 
+    /// Tells the gateway that a connection is over; one that does not listen at this moment finds out otherwise.
+    fn refuse(&self, id: u32) {
+        let _ = self.to_gateway.try_send(Frame::new(wire::ABORT, id, ""));
+    }
+
     /// A connection to `name port`.
     fn open(&mut self, id: u32, to: &str) {
         let target = to.split_once(' ').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-        let Some((host, port)) = target.filter(|_| self.open.len() < MOST) else { return };
+        let Some((host, port)) = target.filter(|_| self.open.len() < MOST) else { return self.refuse(id) };
         let (ours, theirs) = tokio::io::duplex(wire::PIECE);
         let (from_server, to_server) = tokio::io::split(theirs);
         let (said, hears) = mpsc::unbounded_channel();
@@ -166,4 +171,61 @@ async fn outwards(
     }
     // A gateway that has ended needs no end.
     let _ = to_gateway.send(Frame::new(wire::END, id, "")).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tidemill_helper::gateway::policy::Policy;
+
+    use super::*;
+    use crate::sandbox::gateway::{Outside, Secret};
+    use crate::workflow::network::{Credential, Reach};
+
+    fn lines() -> (Lines, mpsc::Receiver<Frame>) {
+        let credential = Credential {
+            variable: "TOKEN".into(),
+            secret: "TOKEN".into(),
+            host: "api.example".into(),
+            port: 443,
+            methods: Vec::new(),
+            path: "/*".into(),
+        };
+        let reach = Reach { credentials: vec![credential], ..Reach::default() };
+        let secrets = [("TOKEN".to_owned(), Secret::new("real-value".into()))].into();
+        let outside = Outside { secrets, ..Outside::default() };
+        let policy = Policy::closed(Ipv4Addr::new(10, 213, 0, 2));
+        let swapper = Swapper::new(&reach, &outside, &policy).unwrap().unwrap();
+        let (to_gateway, frames) = mpsc::channel(8);
+        let (events, _) = mpsc::unbounded_channel();
+        (Lines::new(swapper, Arc::new(Ledger::new(events)), to_gateway), frames)
+    }
+
+    #[tokio::test]
+    async fn a_gateway_that_sends_more_than_was_asked_for_is_cut_off() {
+        let (mut lines, _frames) = lines();
+        lines.take(Frame::new(wire::OPEN, 1, "api.example 443"));
+        // Nothing has been taken yet: no task runs before this one waits.
+        for _ in 0..wire::WINDOW / wire::PIECE {
+            lines.take(Frame::new(wire::DATA, 1, vec![0; wire::PIECE]));
+            assert_eq!(lines.open.len(), 1);
+        }
+        lines.take(Frame::new(wire::DATA, 1, "x"));
+        assert!(lines.open.is_empty());
+    }
+
+    #[tokio::test]
+    async fn no_more_connections_are_held_than_there_may_be() {
+        let (mut lines, _frames) = lines();
+        for id in 0..2 * MOST {
+            lines.take(Frame::new(wire::OPEN, u32::try_from(id).unwrap(), "api.example 443"));
+        }
+        assert_eq!(lines.open.len(), MOST);
+        lines.take(Frame::new(wire::OPEN, 9999, "no port"));
+        lines.take(Frame::new(wire::CREDIT, 1, u32::MAX.to_le_bytes()));
+        lines.take(Frame::new(wire::DATA, 8888, "nobody's"));
+        lines.take(Frame::new(wire::ABORT, 1, ""));
+        assert_eq!(lines.open.len(), MOST - 1);
+    }
 }
