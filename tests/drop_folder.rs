@@ -36,6 +36,7 @@ fn route(workflow: &str, glob: &str) -> WorkflowRoute {
         globs: vec![glob.to_owned()],
         model: "analyst".to_owned(),
         bundle: Digest::of("script"),
+        sandbox: tidemill::workflow::sandbox::Kind::Docker,
     }
 }
 

@@ -118,22 +118,27 @@ async fn a_terminal_has_a_size_and_interrupts() {
 async fn a_signal_reaches_the_whole_tree() {
     everywhere(small_limits(), |sandbox| async move {
         // One that got away by a double fork and a session of its own still belongs to its command.
-        let program = "import os, signal, sys, time\n\
-            def term(*_): os.write(1, b'stopped'); os._exit(0)\n\
+        let program = "import os, signal, time\n\
+            read, write = os.pipe()\n\
             if os.fork() == 0:\n\
             \x20 os.setsid()\n\
             \x20 if os.fork(): os._exit(0)\n\
-            signal.signal(signal.SIGTERM, term)\n\
-            print('up', flush=True)\n\
-            time.sleep(1000)";
+            \x20 signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'stopped\\n'), os._exit(0)))\n\
+            \x20 os.write(1, b'away\\n')\n\
+            \x20 time.sleep(1000)\n\
+            signal.signal(signal.SIGTERM, lambda *_: None)\n\
+            os.close(write)\n\
+            os.write(1, b'here\\n')\n\
+            os.read(read, 1)\n\
+            os.write(1, b'all stopped\\n')";
         let mut process = sandbox.start(&command(&["python3", "-c", program]), Stdio::Pipes).await.unwrap();
-        let mut seen = until(&mut process, "up\n").await;
-        while seen.matches("up\n").count() < 2 {
-            seen += &until(&mut process, "up\n").await;
+        let mut seen = String::new();
+        while !(seen.contains("away\n") && seen.contains("here\n")) {
+            seen += &until(&mut process, "\n").await;
         }
         process.signal(15).await.unwrap();
         let done = process.finish().await.unwrap();
-        assert_eq!(text(&done).matches("stopped").count(), 2, "{}", text(&done));
+        assert_eq!(text(&done), "stopped\nall stopped\n");
     })
     .await;
 }

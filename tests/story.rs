@@ -264,3 +264,52 @@ async fn a_dollar_limit_that_leaves_no_room_for_a_call_ends_the_run_before_it_is
     assert_eq!(played.state(), RunState::Exhausted, "{:?}", played.row.report);
     assert!(wire.requests().is_empty(), "a call was made that the budget does not cover");
 }
+
+#[tokio::test]
+async fn a_local_sandbox_runs_the_same_story_and_says_what_it_does_not_hold() {
+    let fields = format!(
+        r#"{PROMPT}{OUTPUT} sandbox = "local",
+        manifest = {{ ["input/data.csv"] = mill.input() }},
+        environment = {{ GREETING = "hello" }},"#
+    );
+    let script = r#"return test.script {
+      test.shell "mkdir -p output && echo $GREETING $(cat input/data.csv) there > output/a.txt; ls -A /home /root; touch /usr/x",
+      test.say "done",
+    }"#;
+    let stage = Stage::without_image(&fields, script).await;
+    let played = stage.play(Some(("data.csv", b"a,b\n"))).await;
+    assert_eq!(played.state(), RunState::Succeeded, "{:?}", played.row.report);
+    let folder = stage.project.path(&played.row.published.clone().unwrap());
+    assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "hello a,b there\n");
+    let told = played.told().join("\n");
+    assert!(told.contains("/root") && told.contains("No such file") && told.contains("Read-only"), "{told}");
+    let receipt = std::fs::read_to_string(folder.join("receipt.json")).unwrap();
+    let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+    let weaker = receipt.pointer("/isolation/weaker/0").unwrap();
+    assert_eq!(weaker, "system calls are not filtered");
+    assert!(stage.project.files(".tidemill/local").is_empty(), "its folder is gone");
+}
+
+#[tokio::test]
+async fn without_a_sandbox_there_are_files_and_no_commands() {
+    let fields = format!(
+        r#"{PROMPT}{OUTPUT} sandbox = "none",
+        manifest = {{ ["input/data.csv"] = mill.input() }},"#
+    );
+    let script = r#"return test.script {
+      test.shell "echo no > output/a.txt",
+      test.call("read_file", { path = "input/data.csv", first_line = nil, lines = nil }),
+      test.call("write_file", { path = "input/data.csv", content = "mine" }),
+      test.call("write_file", { path = "output/a.txt", content = "one two three" }),
+      test.say "done",
+    }"#;
+    let stage = Stage::without_image(&fields, script).await;
+    let played = stage.play(Some(("data.csv", b"a,b\n"))).await;
+    assert_eq!(played.state(), RunState::Succeeded, "{:?}", played.row.report);
+    let told = played.told();
+    assert!(told[0].contains("There is no tool `shell`"), "{told:?}");
+    assert!(told[1].contains("a,b") && told[2].contains("is read-only"), "{told:?}");
+    let folder = stage.project.path(&played.row.published.clone().unwrap());
+    assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "one two three");
+    assert!(stage.project.files(".tidemill/none").is_empty(), "its folder is gone");
+}

@@ -14,18 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::demo::play::{Afterwards, Play};
 use crate::cli::demo::summary::summary;
-use crate::cli::{Context, Exit, live, show, stop};
-use crate::clock::SystemClock;
+use crate::cli::{Context, Exit, SETTLE, live, show, stop};
 use crate::config::Project;
 use crate::diagnostic::Result;
 use crate::event::What;
 use crate::event::state::RunState;
 use crate::report::progress::Steps;
 use crate::run::conductor::{Conductor, OnStop};
+use crate::run::engines::Engines;
 use crate::run::intake::stop::Stop;
 use crate::run::route::route;
-use crate::sandbox::Engine as _;
-use crate::sandbox::docker::Docker;
 use crate::script::{self, Loaded};
 use crate::store::{RunRow, Store};
 use crate::workflow::units::show_duration;
@@ -54,7 +52,8 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let loaded = script::find(&project, WORKFLOW).await?;
     let store = Store::open(&project.state()).await?;
     let route = route(&project, &store, &loaded, Some(&args.model)).await?;
-    let conductor = set_up(context, &project, &store, &loaded).await?;
+    let engines = context.engines(&project);
+    let conductor = set_up(context, &project, &store, engines.clone(), &loaded).await?;
     let pressed = CancellationToken::new();
     let given_up = stop::on_signals(context.screen, pressed.clone(), "cancelling; again kills at once");
     let stop = Stop::new();
@@ -84,30 +83,31 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         Ok(())
     };
     let ended = tokio::select! {
-        ended = play.run(closing) => ended?,
-        () = breaking_off => None,
-        () = given_up => None,
+        ended = play.run(closing) => ended,
+        () = breaking_off => Ok(None),
+        () = given_up => Ok(None),
     };
+    // After a second signal the work was dropped where it stood, and its container still needs an end.
+    engines.settle(SETTLE).await;
+    let ended = ended?;
     Ok(ended.map_or(Exit::Cancelled, |row| Exit::of(row.state)))
 }
 
 /// Makes the image before anything is dropped, so that what takes long is seen as what it is.
-async fn set_up(context: &Context, project: &Project, store: &Store, loaded: &Loaded) -> Result<Conductor> {
+async fn set_up(
+    context: &Context,
+    project: &Project,
+    store: &Store,
+    engines: Engines,
+    loaded: &Loaded,
+) -> Result<Conductor> {
     let progress = Arc::new(Steps::new(context.screen));
-    let engine = Docker::open(project).await?;
-    super::sweep(context, &engine).await;
+    let engine = engines.get(loaded.workflow.sandbox).await?;
     let image = &loaded.workflow.image;
     if !engine.prepare(image, &*progress).await?.fresh {
         context.screen.talk(format!("image {}: there already, nothing is built", image.reference()));
     }
-    Ok(Conductor {
-        project: project.clone(),
-        store: store.clone(),
-        engine: Arc::new(engine),
-        clock: Arc::new(SystemClock::new()),
-        progress,
-        on_stop: OnStop::Cancel,
-    })
+    Ok(Conductor::new(project, store, engines, progress, OnStop::Cancel))
 }
 
 /// The last words: what was found when it was published, and how the run ended when it was not.

@@ -16,6 +16,7 @@ pub mod stop;
 pub mod watch;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -23,8 +24,7 @@ use crate::config::Project;
 use crate::diagnostic::Result;
 use crate::event::state::RunState;
 use crate::report::screen::Screen;
-use crate::sandbox::Engine as _;
-use crate::sandbox::docker::Docker;
+use crate::run::engines::Engines;
 
 /// Drop a file, get validated artifacts: Lua workflows that run LLM agents in Docker sandboxes.
 #[derive(Debug, Parser)]
@@ -83,12 +83,11 @@ impl Context {
             None => Project::find(&std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))),
         }
     }
-}
 
-/// Removes what dead processes left on the engine. That this fails is no reason not to work.
-async fn sweep(context: &Context, engine: &Docker) {
-    if let Err(diagnostic) = engine.sweep().await {
-        context.screen.diagnostic(&diagnostic.warning());
+    /// What sandboxes of a project are made with.
+    fn engines(&self, project: &Project) -> Engines {
+        let screen = self.screen;
+        Engines::new(project, move |warning| screen.diagnostic(warning))
     }
 }
 
@@ -98,6 +97,9 @@ fn json(value: &impl serde::Serialize) -> Result<String> {
         crate::diagnostic::Diagnostic::new("cli::json", format!("this cannot be written as JSON: {error}"))
     })
 }
+
+/// How long the end of the process waits for sandboxes to go away.
+const SETTLE: Duration = Duration::from_secs(5);
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

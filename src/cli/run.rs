@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Context, Exit, live, show, stop};
-use crate::clock::SystemClock;
+use crate::cli::{Context, Exit, SETTLE, live, show, stop};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
@@ -19,7 +17,6 @@ use crate::run::folder::RunFolder;
 use crate::run::inputs;
 use crate::run::queue::Conduct as _;
 use crate::run::route::route;
-use crate::sandbox::docker::Docker;
 use crate::script;
 use crate::store::{NewRun, Store};
 use crate::workflow::network::Mode;
@@ -42,9 +39,6 @@ pub struct Args {
     json: bool,
 }
 
-/// How long the end of the process waits for containers to go away.
-const SETTLE: Duration = Duration::from_secs(5);
-
 /// Carries it out. The exit code is that of the first run that does not succeed.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let mut project = context.project()?;
@@ -57,17 +51,11 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     }
     let store = Store::open(&project.state()).await?;
     let route = route(&project, &store, &loaded, args.model.as_deref()).await?;
-    let engine = Docker::open(&project).await?;
-    super::sweep(context, &engine).await;
+    let engines = context.engines(&project);
+    engines.get(loaded.workflow.sandbox).await?;
     abandoned::bury(&project, &store).await?;
-    let conductor = Conductor {
-        project: project.clone(),
-        store: store.clone(),
-        engine: Arc::new(engine.clone()),
-        clock: Arc::new(SystemClock::new()),
-        progress: Arc::new(Steps::new(context.screen)),
-        on_stop: OnStop::Cancel,
-    };
+    let progress = Arc::new(Steps::new(context.screen));
+    let conductor = Conductor::new(&project, &store, engines.clone(), progress, OnStop::Cancel);
     let stop = CancellationToken::new();
     let given_up = stop::on_signals(context.screen, stop.clone(), "cancelling; again kills at once");
     let working = async {
@@ -89,7 +77,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         () = given_up => Ok(Exit::Cancelled),
     };
     // After a second signal the work was dropped where it stood: its container and its run still need an end.
-    engine.settle(SETTLE).await;
+    engines.settle(SETTLE).await;
     if exit.as_ref().is_ok_and(|exit| *exit == Exit::Cancelled) {
         abandoned::bury(&project, &store).await?;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Context, Exit, live};
+use crate::cli::{Context, Exit, SETTLE, live};
 use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
@@ -13,12 +13,13 @@ use crate::event::input::{RawPath, printable};
 use crate::event::state::InputState;
 use crate::report::progress::Steps;
 use crate::report::screen::Screen;
+use crate::run::conductor::{Conductor, OnStop};
+use crate::run::engines::Engines;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, WorkflowRoute};
 use crate::run::queue::Conduct;
 use crate::run::{abandoned, watching};
-use crate::sandbox::docker::Docker;
 use crate::store::Store;
 
 /// Arguments of `tidemill watch`.
@@ -30,32 +31,30 @@ pub struct Args {
 }
 
 /// How often what dead processes left on the engine is removed.
-const SWEEP: Duration = Duration::from_secs(300);
-/// How long the end of the process waits for containers to go away.
-const SETTLE: Duration = Duration::from_secs(5);
+const SWEEP: Duration = Duration::from_secs(60);
 
 /// Carries it out.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let store = Store::open(&project.state()).await?;
-    let (routes, conduct, engine) = prepare(context, &project, &store, args.model.as_deref()).await?;
+    let (routes, conduct, engines) = prepare(context, &project, &store, args.model.as_deref()).await?;
     let stop = Stop::new();
     let view = live::show(context.screen, &store, None);
     let exit = tokio::select! {
         done = watch(context, &project, store, routes, conduct, stop.clone()) => done,
-        () = sweep_now_and_then(context, &engine) => Ok(Exit::Failed),
+        () = sweep_now_and_then(&engines) => Ok(Exit::Failed),
         () = listen(stop.clone()) => Ok(Exit::Cancelled),
     };
-    engine.settle(SETTLE).await;
+    engines.settle(SETTLE).await;
     view.finish().await;
     exit
 }
 
 /// A daemon that runs for a year sees other processes die.
-async fn sweep_now_and_then(context: &Context, engine: &Docker) {
+async fn sweep_now_and_then(engines: &Engines) {
     loop {
         tokio::time::sleep(SWEEP).await;
-        super::sweep(context, engine).await;
+        engines.sweep().await;
     }
 }
 
@@ -95,14 +94,17 @@ async fn prepare(
     project: &Project,
     store: &Store,
     model: Option<&str>,
-) -> Result<(Vec<WorkflowRoute>, Arc<dyn Conduct>, Docker)> {
+) -> Result<(Vec<WorkflowRoute>, Arc<dyn Conduct>, Engines)> {
     let routes = watching::routes(project, store, model).await?;
-    let engine = Docker::open(project).await?;
-    super::sweep(context, &engine).await;
+    let engines = context.engines(project);
+    // What a run would miss is missed at the start, not in the night.
+    for route in &routes {
+        engines.get(route.sandbox).await?;
+    }
     abandoned::bury(project, store).await?;
     let steps = Arc::new(Steps::new(context.screen));
-    let conductor = watching::conductor(project, store, Arc::new(engine.clone()), steps);
-    Ok((routes, Arc::new(conductor), engine))
+    let conductor = Conductor::new(project, store, engines.clone(), steps, OnStop::Interrupt);
+    Ok((routes, Arc::new(conductor), engines))
 }
 
 /// Ctrl-C once: finish. Twice, or SIGTERM: break off. Once more: it returns, and the process ends at once.

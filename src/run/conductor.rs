@@ -11,7 +11,7 @@ use crate::agent::deadline::{Cut, Deadline};
 use crate::agent::tools::Toolbox;
 use crate::agent::{Agent, Ended, Journal as _};
 use crate::artifact::{self, Destination, Receipt};
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
@@ -21,16 +21,18 @@ use crate::event::state::RunState;
 use crate::event::usage::Usage;
 use crate::guard::{Outcome as Judged, Pipeline, Subject};
 use crate::model::Model;
+use crate::run::engines::Engines;
 use crate::run::folder::RunFolder;
 use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
 use crate::run::queue::Conduct;
 use crate::run::workspace::{Filling, Sources};
 use crate::run::{checks, guarded, inputs, models, network};
-use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
+use crate::sandbox::{Progress, ReadyImage, Sandbox, Spec};
 use crate::script::{self, Loaded};
 use crate::store::{RunRow, Store};
 use crate::workflow::agent::Prompt;
+use crate::workflow::sandbox::Kind;
 use crate::workflow::view::{Artifact, RunView};
 
 /// Carries runs out.
@@ -41,7 +43,7 @@ pub struct Conductor {
     /// Where they are recorded.
     pub store: Store,
     /// What sandboxes are made with.
-    pub engine: Arc<dyn Engine>,
+    pub engines: Engines,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
     /// Who is told what takes long.
@@ -89,6 +91,18 @@ impl Conduct for Conductor {
 }
 
 impl Conductor {
+    /// For the runs of a project, by the machine's own clock.
+    pub fn new(
+        project: &Project,
+        store: &Store,
+        engines: Engines,
+        progress: Arc<dyn Progress>,
+        on_stop: OnStop,
+    ) -> Self {
+        let (project, store, clock) = (project.clone(), store.clone(), Arc::new(SystemClock::new()));
+        Self { project, store, engines, clock, progress, on_stop }
+    }
+
     /// Everything up to the last check.
     async fn story(
         &self,
@@ -183,9 +197,10 @@ impl Conductor {
     /// Makes the sandbox, works in it, and removes it whatever happened in between.
     async fn sandboxed(&self, run: &RunRow, work: Work<'_>, stop: &CancellationToken) -> Result<Outcome> {
         let workflow = &work.loaded.workflow;
+        let engine = self.engines.get(workflow.sandbox).await?;
         let image = tokio::select! {
             () = stop.cancelled() => return Ok(Outcome::Stopped),
-            image = self.engine.prepare(&workflow.image, self.progress.as_ref()) => image?,
+            image = engine.prepare(&workflow.image, self.progress.as_ref()) => image?,
         };
         announce_image(&image, work.journal).await?;
         if stop.is_cancelled() {
@@ -212,7 +227,7 @@ impl Conductor {
             network: network::declared(&self.project, &workflow.network),
             ..Spec::default()
         };
-        let sandbox = self.engine.start(&run.id, &image, &spec).await?;
+        let sandbox = engine.start(&run.id, &image, &spec).await?;
         let journal = work.journal;
         let telling = network::tell(sandbox.events(), journal.clone(), &spec.network);
         let outcome = self.in_sandbox(work, filling, &sandbox, &deadline).await;
@@ -239,7 +254,10 @@ impl Conductor {
         };
         let entries = filling.origins.into_iter().take(What::ENTRIES).collect();
         journal.append(What::WorkspaceFilled { files: placed.files, bytes: placed.bytes, entries }).await?;
-        let tools = Toolbox::sandboxed(sandbox, workflow.limits.command);
+        let tools = match workflow.sandbox {
+            Kind::Docker | Kind::Local => Toolbox::sandboxed(sandbox, workflow.limits.command),
+            Kind::None => Toolbox::files(sandbox),
+        };
         let agent = Agent {
             model: work.model.as_ref(),
             tools: &tools,

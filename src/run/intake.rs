@@ -31,6 +31,7 @@ use crate::run::queue::{Conduct, Queue};
 use crate::store::Store;
 use crate::trigger::drop_folder::scan;
 use crate::trigger::drop_folder::watch::Watch;
+use crate::workflow::sandbox::Kind;
 
 /// A workflow as the intake needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct WorkflowRoute {
     pub model: String,
     /// The bundle of scripts its runs are pinned to: a blob of the store.
     pub bundle: Digest,
+    /// Where its commands run.
+    pub sandbox: Kind,
 }
 
 /// Watches one project until it is told to stop. There is one at a time.

@@ -31,5 +31,6 @@ pub async fn route(
         globs: workflow.triggers.iter().map(|drop| drop.glob.clone()).collect(),
         model,
         bundle: pin(store, &loaded.bundle).await?,
+        sandbox: workflow.sandbox,
     })
 }

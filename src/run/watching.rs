@@ -1,14 +1,9 @@
-//! What a daemon needs: the routes of every workflow, and who carries its runs out.
+//! What a daemon needs: the routes of every workflow.
 
-use std::sync::Arc;
-
-use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::run::conductor::{Conductor, OnStop};
 use crate::run::intake::WorkflowRoute;
 use crate::run::route::route;
-use crate::sandbox::{Engine, Progress};
 use crate::script;
 use crate::store::Store;
 
@@ -28,21 +23,4 @@ pub async fn routes(project: &Project, store: &Store, model: Option<&str>) -> Re
         routes.push(route(project, store, &loaded, model).await?);
     }
     Ok(routes)
-}
-
-/// Carries out the runs of a daemon: what its end interrupts starts over with the next one.
-pub fn conductor(
-    project: &Project,
-    store: &Store,
-    engine: Arc<dyn Engine>,
-    progress: Arc<dyn Progress>,
-) -> Conductor {
-    Conductor {
-        project: project.clone(),
-        store: store.clone(),
-        engine,
-        clock: Arc::new(SystemClock::new()),
-        progress,
-        on_stop: OnStop::Interrupt,
-    }
 }

@@ -5,9 +5,11 @@
 
 mod collect;
 pub mod docker;
+mod folders;
 pub mod gateway;
 pub mod helper;
 pub mod local;
+pub mod none;
 mod output;
 mod owner;
 mod sent;
@@ -92,6 +94,13 @@ pub struct ReadyImage {
     pub substituted_base: Option<String>,
     /// Whether this call built or pulled it.
     pub fresh: bool,
+}
+
+impl ReadyImage {
+    /// For a sandbox that is made from no image; `reference` says what it is made from instead.
+    fn none(reference: &str) -> Self {
+        Self { reference: reference.to_owned(), digest: String::new(), substituted_base: None, fresh: false }
+    }
 }
 
 /// One running sandbox.

@@ -68,12 +68,17 @@ impl<'a> Fields<'a> {
             let required = !field.kind.ends_with('?');
             // A misspelled field is one mistake, not two.
             if required && self.value(field.name) == Value::Nil && !meant.contains(&field.name) {
-                let message = format!("`{}` needs the field `{}`", self.word, field.name);
-                let mistake = Diagnostic::new("script::missing_field", message);
-                let mistake = self.place.mark_name(mistake, "it is missing here");
-                self.host.mistake(mistake.help(format!("`{}`: {}", field.name, field.doc)));
+                self.lacks(field.name, field.doc);
             }
         }
+    }
+
+    /// Notes that a field is missing; `doc` says what it is.
+    pub(super) fn lacks(&self, name: &str, doc: &str) {
+        let message = format!("`{}` needs the field `{name}`", self.word);
+        let mistake = Diagnostic::new("script::missing_field", message);
+        let mistake = self.place.mark_name(mistake, "it is missing here");
+        self.host.mistake(mistake.help(format!("`{name}`: {doc}")));
     }
 
     /// Notes a mistake about the table as a whole.

@@ -12,6 +12,7 @@ pub mod network;
 pub mod package;
 pub mod path;
 pub mod reference;
+pub mod sandbox;
 pub mod trigger;
 pub mod units;
 pub mod view;
@@ -43,6 +44,8 @@ pub struct Workflow {
     pub triggers: Vec<Drop>,
     /// Where its commands run.
     pub image: Image,
+    /// The kind of sandbox.
+    pub sandbox: sandbox::Kind,
     /// What its commands may reach.
     pub network: Network,
     /// What is placed in `/workspace` before the agent starts, in path order.

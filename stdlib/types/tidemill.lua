@@ -7,7 +7,8 @@
 ---@field name string A word of `a-z`, `0-9`, `-` and `_`, unique in the project.
 ---@field description? string One line for lists.
 ---@field triggers? tidemill.Trigger[] What starts it besides `tidemill run`.
----@field image tidemill.Image Where its commands run: mill.image.
+---@field image? tidemill.Image Where its commands run: mill.image. Needed unless `sandbox` is another one.
+---@field sandbox? "docker"|"local"|"none" `docker` without: a hardened container. `local`: this machine's own programs behind bubblewrap, which holds less. `none`: files, and no commands.
 ---@field manifest? table<string, tidemill.Content> What is placed in /workspace before the agent starts: path = content.
 ---@field environment? table<string, string> Environment variables of the commands in the sandbox: name = text.
 ---@field mounts? string[] Places of host folders that `mounts` under [sandbox] in tidemill.toml allows, e.g. `/ref`.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use tidemill::clock::SystemClock;
 use tidemill::diagnostic::Report;
 use tidemill::event::finding::Finding;
 use tidemill::event::id::RunId;
 use tidemill::event::state::RunState;
 use tidemill::event::{Event, What};
 use tidemill::run::conductor::{Conductor, OnStop};
+use tidemill::run::engines::Engines;
 use tidemill::run::folder::RunFolder;
 use tidemill::run::queue::Conduct as _;
 use tidemill::run::{inputs, route};
@@ -17,8 +17,11 @@ use tidemill::script;
 use tidemill::store::{NewRun, RunRow, Store};
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{connect, repository, small_image};
+use super::engine::small_image;
 use super::project::Project;
+
+/// One model, which plays a part.
+const MODELS: &str = "[models.actor]\nprovider = \"scripted\"\nscript = \"models/actor.lua\"\n";
 
 /// A project that is ready to run its workflow `story`.
 pub struct Stage {
@@ -36,39 +39,38 @@ pub struct Played {
 impl Stage {
     /// A workflow `story` of these fields (Lua), and what its model `actor` does (Lua).
     pub async fn set(fields: &str, script: &str) -> Self {
-        let models = "[models.actor]\nprovider = \"scripted\"\nscript = \"models/actor.lua\"\n";
-        Self::with_models(fields, models, script).await
+        Self::with_models(fields, MODELS, script).await
     }
 
     /// With models of the caller's; the workflow names `actor`.
     pub async fn with_models(fields: &str, models: &str, script: &str) -> Self {
-        let image = small_image().await;
+        let image = format!("image = mill.image \"{}\",", small_image().await.digest);
+        Self::with_image(&image, fields, models, script).await
+    }
+
+    /// On another kind of sandbox than a container, which has no image.
+    pub async fn without_image(fields: &str, script: &str) -> Self {
+        Self::with_image("", fields, MODELS, script).await
+    }
+
+    async fn with_image(image: &str, fields: &str, models: &str, script: &str) -> Self {
         let workflow = format!(
             r#"local mill, expect, guard = require "tidemill", require "tidemill.expect", require "tidemill.guard"
 return mill.workflow {{
   name = "story",
-  image = mill.image "{}",
+  {image}
   agent = {{ model = "actor", instructions = "Work.", max_turns = 8 }},
   {fields}
 }}
-"#,
-            image.digest
+"#
         );
         let actor = format!("local test = require \"tidemill.test\"\n{script}\n");
         let project =
             Project::new().config(models).workflow("story.lua", &workflow).file("models/actor.lua", actor);
         let opened = project.open();
-        let build = repository().config.build;
-        let engine = connect(&opened.root, &build, &opened.config.bases).await;
         let store = Store::open(&opened.state()).await.expect("a store");
-        let conductor = Conductor {
-            project: opened,
-            store: store.clone(),
-            engine: Arc::new(engine),
-            clock: Arc::new(SystemClock::new()),
-            progress: Arc::new(Silent),
-            on_stop: OnStop::Cancel,
-        };
+        let engines = Engines::new(&opened, |warning| panic!("{warning:?}"));
+        let conductor = Conductor::new(&opened, &store, engines, Arc::new(Silent), OnStop::Cancel);
         Self { project, store, conductor }
     }
 

@@ -72,6 +72,14 @@ impl Toolbox {
         ])
     }
 
+    /// The tools that work without commands: `read_file`, `write_file`.
+    pub fn files(sandbox: &Arc<dyn Sandbox>) -> Self {
+        Self::new(vec![
+            Box::new(read_file::ReadFile::new(sandbox.clone())),
+            Box::new(write_file::WriteFile::new(sandbox.clone())),
+        ])
+    }
+
     /// What the model is told about them.
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs

@@ -114,6 +114,7 @@ mod tests {
             globs: vec![glob.into()],
             model: "analyst".into(),
             bundle: store.blobs().put("script").await.unwrap(),
+            sandbox: crate::workflow::sandbox::Kind::Docker,
         };
         let conduct = Arc::new(Ends(store.clone(), state));
         let (screen, stop, afterwards) = (Screen::new(), Stop::new(), Afterwards::Stop);

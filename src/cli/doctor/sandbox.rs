@@ -35,7 +35,9 @@ pub(super) async fn run(context: &Context, json: bool, image: Option<&str>) -> R
         Project { root: here, config: Config::default() }
     });
     let docker = Docker::open(&project).await?;
-    super::super::sweep(context, &docker).await;
+    if let Err(diagnostic) = docker.sweep().await {
+        context.screen.diagnostic(&diagnostic.warning());
+    }
     let image = choose(&project, &docker, image).await?;
     let ready = docker.prepare(&image, &Steps::new(context.screen)).await?;
     let run = RunId::new(Timestamp::now());

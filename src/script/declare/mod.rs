@@ -9,5 +9,6 @@ pub(super) mod manifest;
 mod mounts;
 pub(super) mod network;
 pub(super) mod packages;
+mod sandbox;
 pub(super) mod schema;
 pub(super) mod workflow;

@@ -2,7 +2,7 @@
 
 use mlua::Value;
 
-use super::{agent, environment, limits, manifest, mounts, network};
+use super::{agent, environment, limits, manifest, mounts, network, sandbox};
 use crate::config::{Config, Provider};
 use crate::diagnostic::Diagnostic;
 use crate::event::id::Digest;
@@ -34,7 +34,17 @@ pub(in crate::script) const WORKFLOW: Class = Class {
         field("name", "string", "a word of `a-z`, `0-9`, `-` and `_`, unique in the project"),
         field("description", "string?", "One line for lists."),
         field("triggers", "tidemill.Trigger[]?", "What starts it besides `tidemill run`."),
-        field("image", "tidemill.Image", "where its commands run: mill.image"),
+        field(
+            "image",
+            "tidemill.Image?",
+            "Where its commands run: mill.image. Needed unless `sandbox` is another one.",
+        ),
+        field(
+            "sandbox",
+            "\"docker\"|\"local\"|\"none\"?",
+            "`docker` without: a hardened container. `local`: this machine's own programs behind bubblewrap, which holds \
+             less. `none`: files, and no commands.",
+        ),
         field(
             "manifest",
             "table<string, tidemill.Content>?",
@@ -99,6 +109,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
     if let Some(agent) = &agent {
         check_price(host, &fields, agent, &limits);
     }
+    let sandbox = sandbox::read(host, &fields);
     Some(Workflow {
         name: fields.with("name", name).unwrap_or_default(),
         description: fields.text("description").unwrap_or_default(),
@@ -106,6 +117,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         digest: Digest::of(""),
         triggers: triggers(host, &fields),
         image: fields.with("image", image).unwrap_or_default(),
+        sandbox,
         manifest: manifest::read(host, fields.map("manifest")),
         environment: fields.with("environment", environment::read).unwrap_or_default(),
         mounts: mounts::read(host, &fields),

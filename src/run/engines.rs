@@ -1,0 +1,110 @@
+//! What sandboxes are made with, each opened when the first run needs it: a project whose workflows all run locally
+//! needs no Docker.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::sandbox::Engine;
+use crate::sandbox::docker::Docker;
+use crate::sandbox::local::Bubblewrap;
+use crate::sandbox::none::NoSandbox;
+use crate::workflow::sandbox::Kind;
+
+/// Who is told that something went wrong which is no reason not to work.
+type Warn = Arc<dyn Fn(&Diagnostic) + Send + Sync>;
+
+/// The engines of one project.
+#[derive(Clone)]
+pub struct Engines {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    project: Project,
+    warn: Warn,
+    docker: OnceCell<Docker>,
+    local: OnceCell<Arc<Bubblewrap>>,
+    none: OnceCell<Arc<NoSandbox>>,
+}
+
+impl Engines {
+    /// None is open yet. `warn` is told when what dead processes left cannot be removed.
+    pub fn new(project: &Project, warn: impl Fn(&Diagnostic) + Send + Sync + 'static) -> Self {
+        let shared = Shared {
+            project: project.clone(),
+            warn: Arc::new(warn),
+            docker: OnceCell::new(),
+            local: OnceCell::new(),
+            none: OnceCell::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The engine for a kind of sandbox. The first time it is opened, and what dead processes left on it is removed.
+    pub async fn get(&self, kind: Kind) -> Result<Arc<dyn Engine>> {
+        let Shared { project, docker, local, none, .. } = &*self.shared;
+        Ok(match kind {
+            Kind::Docker => {
+                let open = async || {
+                    let engine = Docker::open(project).await?;
+                    self.clear(&engine).await;
+                    Ok::<_, Diagnostic>(engine)
+                };
+                Arc::new(docker.get_or_try_init(open).await?.clone())
+            }
+            Kind::Local => {
+                let open = async || {
+                    let engine = Bubblewrap::open(&project.state()).await?;
+                    self.clear(&engine).await;
+                    Ok::<_, Diagnostic>(Arc::new(engine))
+                };
+                local.get_or_try_init(open).await?.clone()
+            }
+            Kind::None => {
+                let open = async || {
+                    let engine = NoSandbox::open(&project.state())?;
+                    self.clear(&engine).await;
+                    Ok::<_, Diagnostic>(Arc::new(engine))
+                };
+                none.get_or_try_init(open).await?.clone()
+            }
+        })
+    }
+
+    async fn clear(&self, engine: &dyn Engine) {
+        if let Err(diagnostic) = engine.sweep().await {
+            (self.shared.warn)(&diagnostic.warning());
+        }
+    }
+
+    /// Removes what dead processes left on the engines that are open.
+    pub async fn sweep(&self) {
+        let Shared { docker, local, none, .. } = &*self.shared;
+        let open: [Option<&dyn Engine>; 3] = [
+            docker.get().map(|engine| engine as &dyn Engine),
+            local.get().map(|engine| &**engine as &dyn Engine),
+            none.get().map(|engine| &**engine as &dyn Engine),
+        ];
+        for engine in open.into_iter().flatten() {
+            self.clear(engine).await;
+        }
+    }
+
+    /// Waits until sandboxes that were given up are removed, but no longer than `patience`: for the end of a process.
+    pub async fn settle(&self, patience: Duration) {
+        if let Some(docker) = self.shared.docker.get() {
+            docker.settle(patience).await;
+        }
+    }
+}
+
+impl fmt::Debug for Engines {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Engines")
+    }
+}
