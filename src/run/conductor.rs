@@ -225,7 +225,6 @@ impl Conductor {
             mounts: workflow.mounts.clone(),
             outside: network::outside(&self.project, &workflow.network)?,
             network: network::declared(&self.project, &workflow.network),
-            ..Spec::default()
         };
         let sandbox = engine.start(&run.id, &image, &spec).await?;
         let journal = work.journal;
