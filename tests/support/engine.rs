@@ -81,7 +81,6 @@ where
     Outcome: Future<Output = ()> + Send + 'static,
 {
     sandboxed(limits.clone(), &test).await;
-    println!("docker keeps this promise; now bubblewrap");
     let state = tempfile::tempdir().expect("a folder");
     let bubblewrap =
         Bubblewrap::open(state.path()).await.expect("these tests need bubblewrap: `apt install bubblewrap`");
