@@ -10,11 +10,10 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::What;
-use crate::event::id::RunId;
 use crate::event::state::RunState;
 use crate::run::folder::RunFolder;
-use crate::store::{RunFilter, RunRow, Store};
+use crate::run::journal::Journal;
+use crate::store::{RunFilter, Store};
 
 /// Held while a run is carried out by hand.
 #[derive(Debug)]
@@ -44,7 +43,12 @@ pub async fn bury(project: &Project, store: &Store) -> Result<usize> {
         for run in store.runs(&filter).await? {
             let folder = RunFolder::new(&project.state(), &run.id);
             if run.input.is_none() && is_free(&folder.lock()) {
-                end(store, &run.id, &run).await?;
+                let why = Diagnostic::new(
+                    "run::interrupted",
+                    "the process that carried it out ended before it did",
+                )
+                .help("run it again; `tidemill logs RUN` shows how far it came");
+                Journal::of(project, store, &run.id).fail(&run, &why).await?;
                 folder.tidy();
                 buried += 1;
             }
@@ -58,16 +62,4 @@ fn is_free(lock: &Path) -> bool {
         Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok(),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
-}
-
-async fn end(store: &Store, id: &RunId, run: &RunRow) -> Result<()> {
-    let why = Diagnostic::new("run::interrupted", "the process that carried it out ended before it did")
-        .help("run it again; `tidemill logs RUN` shows how far it came");
-    let ended = What::RunEnded {
-        state: RunState::Failed,
-        report: Some(why.report()),
-        usage: run.usage,
-        cost: run.cost,
-    };
-    store.append(id, ended).await.map(drop)
 }

@@ -79,7 +79,7 @@ struct Work<'a> {
 #[async_trait]
 impl Conduct for Conductor {
     async fn conduct(&self, run: &RunRow, stop: CancellationToken) -> Result<RunState> {
-        let journal = Journal::new(self.store.clone(), run.id.clone(), models::redactor(&self.project));
+        let journal = Journal::of(&self.project, &self.store, &run.id);
         let folder = RunFolder::new(&self.project.state(), &run.id);
         let outcome = self.story(run, &folder, &journal, &stop).await.unwrap_or_else(Outcome::Failed);
         if matches!(outcome, Outcome::Stopped) && self.on_stop == OnStop::Interrupt {

@@ -91,6 +91,7 @@ impl Daemon {
             inbox: project.inbox(),
             rescan: project.config.watch.rescan,
             queue: Queue {
+                project: project.clone(),
                 store,
                 clock,
                 conduct,

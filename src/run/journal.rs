@@ -5,14 +5,15 @@ use std::path::Path;
 use async_trait::async_trait;
 
 use crate::agent;
+use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::payload::Payload;
 use crate::event::state::RunState;
-use crate::run::models::env;
+use crate::run::models::{self, env};
 use crate::run::redact::Redactor;
-use crate::store::Store;
+use crate::store::{RunRow, Store};
 
 /// Appends the events of one run.
 #[derive(Debug, Clone)]
@@ -23,15 +24,22 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// For this run.
-    pub fn new(store: Store, run: RunId, redactor: Redactor) -> Self {
-        Self { store, run, redactor }
+    /// For a run of a project, whose secrets are kept out.
+    pub fn of(project: &Project, store: &Store, run: &RunId) -> Self {
+        Self { store: store.clone(), run: run.clone(), redactor: models::redactor(project) }
     }
 
     /// The same journal, which keeps the values of these variables out as well.
     #[must_use]
     pub fn guarding(&self, secrets: Vec<String>) -> Self {
         Self { redactor: self.redactor.and(secrets, &env), ..self.clone() }
+    }
+
+    /// Ends a run that could not end by itself.
+    pub async fn fail(&self, run: &RunRow, why: &Diagnostic) -> Result<()> {
+        let (usage, cost) = (run.usage, run.cost);
+        let ended = What::RunEnded { state: RunState::Failed, report: Some(why.report()), usage, cost };
+        agent::Journal::append(self, ended).await
     }
 
     /// Records that the run enters a state.

@@ -11,6 +11,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::id::RunId;
@@ -18,6 +19,7 @@ use crate::event::state::RunState;
 use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
+use crate::run::journal::Journal;
 use crate::store::{RunRow, Store};
 
 /// Who carries a run out.
@@ -31,6 +33,7 @@ pub trait Conduct: Send + Sync {
 
 /// Takes runs from the store and has them carried out.
 pub(crate) struct Queue {
+    pub(crate) project: Project,
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) conduct: Arc<dyn Conduct>,
@@ -158,7 +161,7 @@ impl Queue {
                 Diagnostic::new("run::unfinished", "the run stopped without a result")
                     .help("`tidemill logs` shows how far it came")
             });
-            fail(&self.store, &row, &error).await?;
+            Journal::of(&self.project, &self.store, &row.id).fail(&row, &error).await?;
         }
         if let Some(input) = row.input
             && let Err(error) = self.putter.put_away(input).await
@@ -179,15 +182,4 @@ impl Queue {
 pub(crate) async fn requeue(store: &Store, run: &RunId, reason: &str) -> Result<()> {
     let waiting = What::StateEntered { state: RunState::Queued, reason: Some(reason.to_owned()) };
     store.append(run, waiting).await.map(drop)
-}
-
-/// Ends a run that could not end by itself.
-pub(crate) async fn fail(store: &Store, run: &RunRow, why: &Diagnostic) -> Result<()> {
-    let ended = What::RunEnded {
-        state: RunState::Failed,
-        report: Some(why.report()),
-        usage: run.usage,
-        cost: run.cost,
-    };
-    store.append(&run.id, ended).await.map(drop)
 }

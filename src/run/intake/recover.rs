@@ -13,7 +13,8 @@ use crate::event::state::{InputState, RunState};
 use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::place;
-use crate::run::queue::{fail, requeue};
+use crate::run::journal::Journal;
+use crate::run::queue::requeue;
 use crate::store::{InputRow, RunRow, Store};
 
 /// A run that brought the process down this often is not tried again.
@@ -107,7 +108,7 @@ async fn start_over(project: &Project, store: &Store, run: &RunRow, tell: &Tell)
         let message = format!("interrupted {} times", run.attempts);
         let why = Diagnostic::new("run::interrupted", message)
             .help("tidemill or the machine went down each time this run was in work; `tidemill logs` shows how far it came");
-        return fail(store, run, &why).await;
+        return Journal::of(project, store, &run.id).fail(run, &why).await;
     }
     requeue(store, &run.id, "tidemill ended while it was in work; it starts over").await?;
     tell.say(Notice::Requeued(run.id.clone()));
