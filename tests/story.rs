@@ -286,7 +286,7 @@ async fn a_local_sandbox_runs_the_same_story_and_says_what_it_does_not_hold() {
     let receipt = std::fs::read_to_string(folder.join("receipt.json")).unwrap();
     let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
     let weaker = receipt.pointer("/isolation/weaker/0").unwrap();
-    assert_eq!(weaker, "system calls are not filtered");
+    assert!(weaker.as_str().unwrap().contains("system calls"), "{weaker}");
     assert!(stage.project.files(".tidemill/local").is_empty(), "its folder is gone");
 }
 

@@ -51,11 +51,6 @@ impl Deadline {
         self.wall.saturating_sub(self.clock.elapsed().saturating_sub(self.start))
     }
 
-    /// Whether a stop came from outside.
-    pub fn is_stopped(&self) -> bool {
-        self.stop.is_cancelled()
-    }
-
     /// Waits for `work`, until its time is over or a stop comes.
     pub async fn race<T>(&self, work: impl Future<Output = T>) -> Result<T, Cut> {
         self.race_for(self.left(), work).await

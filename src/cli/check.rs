@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::cli::{Context, Exit};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::script::{self, Checked};
+use crate::workflow::image::Image;
 
 /// Arguments of `tidemill check`.
 #[derive(Debug, clap::Args)]
@@ -68,7 +69,8 @@ fn document(checked: &Checked) -> String {
                 "file": workflow.file,
                 "digest": workflow.digest,
                 "model": workflow.agent.model,
-                "image": workflow.image.reference(),
+                "sandbox": workflow.sandbox.as_str(),
+                "image": workflow.container_image().map(Image::reference),
                 "triggers": workflow.triggers.iter().map(|drop| &drop.glob).collect::<Vec<_>>(),
                 "outputs": workflow.outputs.iter().map(|output| output.path.as_str()).collect::<Vec<_>>(),
             })

@@ -1,5 +1,6 @@
 //! `tidemill doctor`: what works here, and what to do about the rest.
 
+mod bubblewrap;
 mod engine;
 mod finding;
 mod git;

@@ -48,9 +48,12 @@ async fn wanted(project: &Project) -> Wanted {
     let checked = script::check(project, &[]).await;
     let mut wanted = Wanted { images: Vec::new(), mistakes: checked.mistakes() };
     for workflow in checked.workflows {
-        match wanted.images.iter_mut().find(|(image, _)| *image == workflow.image) {
+        let Some(wants) = workflow.container_image() else {
+            continue;
+        };
+        match wanted.images.iter_mut().find(|(image, _)| image == wants) {
             Some((_, workflows)) => workflows.push(workflow.name),
-            None => wanted.images.push((workflow.image, vec![workflow.name])),
+            None => wanted.images.push((wants.clone(), vec![workflow.name])),
         }
     }
     wanted

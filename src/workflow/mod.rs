@@ -42,10 +42,10 @@ pub struct Workflow {
     pub digest: Digest,
     /// What starts it besides `tidemill run`.
     pub triggers: Vec<Drop>,
-    /// Where its commands run.
-    pub image: Image,
-    /// The kind of sandbox.
+    /// The kind of sandbox its commands run in.
     pub sandbox: sandbox::Kind,
+    /// What a container is made from; other sandboxes have no use for it.
+    pub image: Image,
     /// What its commands may reach.
     pub network: Network,
     /// What is placed in `/workspace` before the agent starts, in path order.
@@ -68,6 +68,13 @@ pub struct Workflow {
     pub validate: Option<Hook>,
     /// What happens when a check fails.
     pub repair: Repair,
+}
+
+impl Workflow {
+    /// The image its commands run in, where they run in a container.
+    pub fn container_image(&self) -> Option<&Image> {
+        (self.sandbox == sandbox::Kind::Docker).then_some(&self.image)
+    }
 }
 
 /// A Lua function of the script, by its place in the script's table of hooks.

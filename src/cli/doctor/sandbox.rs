@@ -19,6 +19,7 @@ use crate::report::progress::Steps;
 use crate::sandbox::docker::{Docker, HELPER, INODES, TMP_BYTES};
 use crate::sandbox::{Command, Engine as _, Sandbox, Spec};
 use crate::script;
+use crate::workflow::Workflow;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use report::{Probed, Report};
@@ -70,7 +71,8 @@ async fn choose(project: &Project, docker: &Docker, named: Option<&str>) -> Resu
         return Ok(if folder { Image::folder(name) } else { Image::tag(name) });
     }
     let checked = script::check(project, &[]).await;
-    let images: Vec<Image> = checked.workflows.into_iter().map(|workflow| workflow.image).collect();
+    let images: Vec<Image> =
+        checked.workflows.iter().filter_map(Workflow::container_image).cloned().collect();
     for image in &images {
         if docker.find_image(image).await?.is_some() {
             return Ok(image.clone());

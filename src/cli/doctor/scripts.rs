@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use crate::cli::doctor::finding::Finding;
-use crate::cli::doctor::git;
+use crate::cli::doctor::{bubblewrap, git};
 use crate::config::Project;
 use crate::script;
+use crate::workflow::Workflow;
 use crate::workflow::image::Image;
 
 /// What was found, and the images of the workflows without mistakes.
@@ -40,8 +41,9 @@ pub(super) async fn examine(project: &Project) -> (Vec<Finding>, Vec<Image>) {
         }
     }
     findings.extend(git::examine(&checked.workflows).await);
+    findings.extend(bubblewrap::examine(&project.state(), &checked.workflows).await);
     let mut seen = HashSet::new();
-    let images = checked.workflows.into_iter().map(|workflow| workflow.image);
-    let images = images.filter(|image| seen.insert(image.clone())).collect();
+    let images = checked.workflows.iter().filter_map(Workflow::container_image);
+    let images = images.filter(|image| seen.insert((*image).clone())).cloned().collect();
     (findings, images)
 }

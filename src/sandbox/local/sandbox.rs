@@ -156,7 +156,7 @@ fn isolation(version: &str, spec: &Spec) -> Isolation {
         init: true,
         execution: Execution::Helper,
         weaker: vec![
-            "system calls are not filtered".to_owned(),
+            "far fewer system calls are refused than by a container engine".to_owned(),
             "memory, processes and processor time are limited only where this process may make control groups; each \
              process by itself otherwise"
                 .to_owned(),
