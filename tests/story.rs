@@ -279,7 +279,7 @@ async fn a_local_sandbox_runs_the_same_story_and_says_what_it_does_not_hold() {
     let stage = Stage::without_image(&fields, script).await;
     let played = stage.play(Some(("data.csv", b"a,b\n"))).await;
     assert_eq!(played.state(), RunState::Succeeded, "{:?}", played.row.report);
-    let folder = stage.project.path(&played.row.published.clone().unwrap());
+    let folder = stage.project.path(played.row.published.clone().unwrap());
     assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "hello a,b there\n");
     let told = played.told().join("\n");
     assert!(told.contains("/root") && told.contains("No such file") && told.contains("Read-only"), "{told}");
@@ -309,7 +309,7 @@ async fn without_a_sandbox_there_are_files_and_no_commands() {
     let told = played.told();
     assert!(told[0].contains("There is no tool `shell`"), "{told:?}");
     assert!(told[1].contains("a,b") && told[2].contains("is read-only"), "{told:?}");
-    let folder = stage.project.path(&played.row.published.clone().unwrap());
+    let folder = stage.project.path(played.row.published.clone().unwrap());
     assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "one two three");
     assert!(stage.project.files(".tidemill/none").is_empty(), "its folder is gone");
 }
