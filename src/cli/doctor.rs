@@ -28,12 +28,15 @@ pub struct Args {
     /// The image that is attacked: a tag, or a folder with a Dockerfile
     #[arg(long, value_name = "IMAGE", requires = "sandbox")]
     pub image: Option<String>,
+    /// Attack a local sandbox in place of a container
+    #[arg(long, requires = "sandbox", conflicts_with = "image")]
+    pub local: bool,
 }
 
 /// Carries it out.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     if args.sandbox {
-        return sandbox::run(context, args.json, args.image.as_deref()).await;
+        return sandbox::run(context, &args).await;
     }
     let findings = examine(context).await;
     if args.json {

@@ -18,6 +18,15 @@ pub(super) fn refused<T>(attempt: io::Result<T>) -> Held {
     }
 }
 
+/// Like [`refused`], where another answer says as clearly that there is nothing to get: a user that does not exist in
+/// here, a number of namespaces that is zero.
+pub(super) fn refused_or<T>(attempt: io::Result<T>, nothing: i32) -> Held {
+    match attempt {
+        Err(error) if error.raw_os_error() == Some(nothing) => Ok(words(&error)),
+        other => refused(other),
+    }
+}
+
 /// Attempts that must all be refused.
 pub(super) fn all_refused<const COUNT: usize>(attempts: [(&str, io::Result<usize>); COUNT]) -> Held {
     let mut last = String::new();

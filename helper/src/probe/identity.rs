@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::attempt::{all_refused, field_of, refused, status};
+use super::attempt::{field_of, refused_or, status};
 use super::{Asked, Held, Probe};
 use crate::sys::probe as sys;
 
@@ -16,6 +16,9 @@ pub(super) const PROBES: &[Probe] = &[
     Probe::new("identity/give-away", "A command cannot make files that belong to root.", give_away),
     Probe::new("identity/setuid-program", "A set-uid program of the image lends no rights.", setuid_program),
 ];
+
+/// What the kernel says of a user that its namespace does not know (`EINVAL`).
+const NO_SUCH_USER: i32 = 22;
 
 fn user(_: &Asked) -> Held {
     let (users, groups) = (status("Uid")?, status("Gid")?);
@@ -39,17 +42,15 @@ fn groups(_: &Asked) -> Held {
 }
 
 fn become_root(_: &Asked) -> Held {
-    all_refused([
-        ("setgroups", sys::add_group()),
-        ("setgid", sys::set_group(0)),
-        ("setuid", sys::set_user(0)),
-    ])
+    refused_or(sys::add_group(), NO_SUCH_USER).map_err(|got| format!("setgroups: {got}"))?;
+    refused_or(sys::set_group(0), NO_SUCH_USER).map_err(|got| format!("setgid: {got}"))?;
+    refused_or(sys::set_user(0), NO_SUCH_USER).map_err(|got| format!("setuid: {got}"))
 }
 
 fn give_away(_: &Asked) -> Held {
     let path = "/tmp/probe-give-away";
     fs::write(path, "x").map_err(|error| error.to_string())?;
-    let held = refused(sys::give_to_root(c"/tmp/probe-give-away"));
+    let held = refused_or(sys::give_to_root(c"/tmp/probe-give-away"), NO_SUCH_USER);
     // The folder goes with the container.
     let _ = fs::remove_file(path);
     held

@@ -99,7 +99,8 @@ fn options(_: &Asked) -> Held {
         }
         checked += 1;
         // Devices are what /dev is for; which ones is another probe's question.
-        let devices = mount.has("nodev") || mount.point == "/dev";
+        let device = mount.point.strip_prefix("/dev/").is_some_and(|name| !name.contains('/'));
+        let devices = mount.has("nodev") || mount.point == "/dev" || device;
         if !mount.has("nosuid") || !devices {
             return Err(format!("{} has {}", mount.point, mount.options));
         }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
 
-use super::attempt::{refused, words};
+use super::attempt::{refused, refused_or, words};
 use super::{Asked, Held, Probe};
 use crate::sys::probe as sys;
 
@@ -42,7 +42,9 @@ pub(super) fn is_own(kind: &str) -> bool {
 }
 
 fn new_user(_: &Asked) -> Held {
-    refused(sys::unshare(0x1000_0000))
+    /// As many namespaces as there may be, which is none (`ENOSPC`).
+    const NONE_LEFT: i32 = 28;
+    refused_or(sys::unshare(0x1000_0000), NONE_LEFT)
 }
 
 fn new_mounts(_: &Asked) -> Held {

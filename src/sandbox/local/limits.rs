@@ -52,8 +52,16 @@ pub(super) async fn release_patiently(folder: &Path) {
     }
 }
 
+/// Where the groups of a sandbox are, and where they are seen from within, as in a container.
+pub(super) fn views(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let groups = groups(folder).into_iter().flatten();
+    groups.map(|group| (group.path.clone(), Path::new(ROOT).join(group.seen_at))).collect()
+}
+
 /// Settings by file name.
 struct Group {
+    /// Below the root of control groups, from within.
+    seen_at: String,
     path: PathBuf,
     settings: fn(&Limits) -> Vec<(&'static str, String)>,
 }
@@ -90,11 +98,11 @@ fn groups(folder: &Path) -> Option<Vec<Group>> {
     };
     if Path::new(ROOT).join("cgroup.controllers").exists() {
         let path = Path::new(ROOT).join(path_of("")?).join(name);
-        return Some(vec![Group { path, settings: unified }]);
+        return Some(vec![Group { seen_at: String::new(), path, settings: unified }]);
     }
     let group = |controller: &str, settings| {
         let path = Path::new(ROOT).join(controller).join(path_of(controller)?).join(&name);
-        Some(Group { path, settings })
+        Some(Group { seen_at: controller.to_owned(), path, settings })
     };
     Some(vec![group("memory", memory)?, group("pids", pids)?, group("cpu", processor)?])
 }

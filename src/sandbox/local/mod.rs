@@ -24,6 +24,8 @@ use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
 use crate::workflow::network::Network;
 
+pub use system::shown;
+
 /// The program that makes the namespaces.
 const PROGRAM: &str = "bwrap";
 /// The oldest version with everything that is asked of it.

@@ -81,7 +81,7 @@ impl Local {
             .collect();
         let mut child = Program::new(&helper)
             .args(["launch", super::PROGRAM])
-            .args(arguments(&helper, &self.spec, given, &variables))
+            .args(arguments(&helper, &self.spec, given, &variables, &limits::views(&self.folder)))
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .stdin(Io::piped())
@@ -160,6 +160,7 @@ fn isolation(version: &str, spec: &Spec) -> Isolation {
             "memory, processes and processor time are limited only where this process may make control groups; each \
              process by itself otherwise"
                 .to_owned(),
+            "the number of files is limited by their memory only".to_owned(),
             "it ends with the process that started it".to_owned(),
         ],
         runtime: "bwrap".to_owned(),

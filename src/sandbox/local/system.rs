@@ -13,6 +13,12 @@ pub(super) const AGENT: u32 = 1000;
 /// Bytes of `/tmp`.
 const TMP_BYTES: u64 = 256 << 20;
 
+/// Every place that shows something of this machine's, read-only.
+pub fn shown() -> Vec<&'static str> {
+    let made = READ_ONLY.into_iter().chain(MASKED_FILES).chain(MASKED_FOLDERS);
+    PROGRAMS.into_iter().chain(SETTINGS).chain(made).chain([HELPER]).collect()
+}
+
 /// Programs and libraries. On most systems all but the first are links into it.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// What programs read of `/etc`; nothing that is anybody's secret.
@@ -27,6 +33,23 @@ const SETTINGS: [&str; 8] = [
     "/etc/ssl/openssl.cnf",
 ];
 
+/// What of `/proc` tells of the whole machine, or changes it. The kernel judges by the user outside, who may be root.
+const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+const MASKED_FILES: [&str; 9] = [
+    "/proc/kallsyms",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/kpagecount",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/vmallocinfo",
+];
+const MASKED_FOLDERS: [&str; 3] = ["/proc/acpi", "/proc/asound", "/proc/scsi"];
+/// Bytes of shared memory.
+const SHARED_BYTES: u64 = 64 << 20;
+
 /// Something given to commands, read-only: a place on the host, and where it is in the sandbox.
 pub(super) struct Given {
     pub(super) host: PathBuf,
@@ -39,6 +62,7 @@ pub(super) fn arguments(
     spec: &Spec,
     given: &[Given],
     environment: &[(String, String)],
+    groups: &[(PathBuf, PathBuf)],
 ) -> Vec<OsString> {
     let mut line = Line::default();
     line.add(&["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]);
@@ -69,6 +93,20 @@ pub(super) fn arguments(
         line.add(&["--ro-bind-try", path, path]);
     }
     line.add(&["--proc", "/proc", "--dev", "/dev"]);
+    line.add(&["--perms", "1777", "--size", &SHARED_BYTES.to_string(), "--tmpfs", "/dev/shm"]);
+    line.add(&["--remount-ro", "/dev"]);
+    for path in READ_ONLY.into_iter().filter(|path| Path::new(path).exists()) {
+        line.add(&["--ro-bind", path, path]);
+    }
+    for path in MASKED_FILES.into_iter().filter(|path| Path::new(path).exists()) {
+        line.add(&["--ro-bind", "/dev/null", path]);
+    }
+    for path in MASKED_FOLDERS.into_iter().filter(|path| Path::new(path).exists()) {
+        line.add(&["--size", "4096", "--tmpfs", path, "--remount-ro", path]);
+    }
+    for (group, place) in groups {
+        line.add(&["--ro-bind-try"]).path(group).path(place);
+    }
     line.add(&["--perms", "1777", "--size", &TMP_BYTES.to_string(), "--tmpfs", "/tmp"]);
     line.add(&["--perms", "0755", "--size", &spec.limits.disk.to_string(), "--tmpfs", "/workspace"]);
     line.add(&["--ro-bind"]).path(helper).add(&[HELPER]);

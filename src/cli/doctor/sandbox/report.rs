@@ -57,7 +57,7 @@ impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let safe = |text: &str| printable(OsStr::new(text));
         let width = self.probes.iter().map(|probe| probe.name.len()).max().unwrap_or(0);
-        writeln!(formatter, "{} on Docker {}", safe(&self.image), safe(&self.engine))?;
+        writeln!(formatter, "{} on {}", safe(&self.image), safe(&self.engine))?;
         for probe in &self.probes {
             let name = safe(&probe.name);
             let verdict = match probe.verdict {
