@@ -97,7 +97,7 @@ async fn prepare(
     model: Option<&str>,
 ) -> Result<(Vec<WorkflowRoute>, Arc<dyn Conduct>, Docker)> {
     let routes = watching::routes(project, store, model).await?;
-    let engine = Docker::open(project).await?;
+    let engine = Docker::open(project).await?.keep_warm();
     super::sweep(context, &engine).await;
     abandoned::bury(project, store).await?;
     let steps = Arc::new(Steps::new(context.screen));
