@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use tidemill::sandbox::{Command, Engine as _, ReadyImage, Sandbox, Spec};
 use tidemill::workflow::limits::Limits;
 
 use crate::support::engine::{run_id, small_image, small_limits, spec};
+use crate::support::project;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -53,19 +56,8 @@ impl Mill {
         }
     }
 
-    /// Containers and volumes of this project, as the engine sees them.
     async fn standing(&self) -> (Vec<String>, Vec<String>) {
-        let digest = tidemill::event::id::Digest::of(self.project.path().as_os_str().as_encoded_bytes());
-        let label = format!("tidemill.project={}", digest.short());
-        let filters = [("label".to_owned(), vec![label])].into();
-        let containers = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
-        let volumes = ListVolumesOptionsBuilder::default().filters(&filters).build();
-        let containers = raw().list_containers(Some(containers)).await.unwrap();
-        let volumes = raw().list_volumes(Some(volumes)).await.unwrap().volumes.unwrap_or_default();
-        (
-            containers.into_iter().filter_map(|container| container.id).collect(),
-            volumes.into_iter().map(|volume| volume.name).collect(),
-        )
+        standing(self.project.path()).await
     }
 
     /// What is left after the end.
@@ -74,6 +66,21 @@ impl Mill {
         let (containers, volumes) = self.standing().await;
         containers.len() + volumes.len()
     }
+}
+
+/// Containers and volumes of the project in `root`, as the engine sees them.
+async fn standing(root: &Path) -> (Vec<String>, Vec<String>) {
+    let digest = tidemill::event::id::Digest::of(root.as_os_str().as_encoded_bytes());
+    let label = format!("tidemill.project={}", digest.short());
+    let filters = [("label".to_owned(), vec![label])].into();
+    let containers = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+    let volumes = ListVolumesOptionsBuilder::default().filters(&filters).build();
+    let containers = raw().list_containers(Some(containers)).await.unwrap();
+    let volumes = raw().list_volumes(Some(volumes)).await.unwrap().volumes.unwrap_or_default();
+    (
+        containers.into_iter().filter_map(|container| container.id).collect(),
+        volumes.into_iter().map(|volume| volume.name).collect(),
+    )
 }
 
 async fn settings(project: &tempfile::TempDir, text: &str) -> Docker {
@@ -195,7 +202,7 @@ async fn one_with_a_planted_file_is_refused_and_removed() {
     assert_eq!(why, ["/workspace is not empty: 1 in it"]);
     let why = refused(async |id| {
         execute_inside(&id, &["touch", "/tmp/planted"]).await;
-        while !raw().top_processes(&id, None).await.unwrap().processes.is_some_and(|all| all.len() == 1) {
+        while raw().top_processes(&id, None).await.unwrap().processes.is_none_or(|all| all.len() != 1) {
             tokio::task::yield_now().await;
         }
     })
@@ -242,4 +249,87 @@ async fn what_is_being_made_at_the_end_goes_as_well() {
     // The next one is being made while the process ends.
     mill.start(&spec(small_limits())).await.remove().await.unwrap();
     assert_eq!(mill.settled().await, 0);
+}
+
+/// A project that copies what is dropped; its image is the tests' own.
+async fn copying() -> project::Project {
+    let workflow = format!(
+        r#"local mill, expect = require "tidemill", require "tidemill.expect"
+return mill.workflow {{
+  name = "copy", image = mill.image "{}", triggers = {{ mill.drop {{ glob = "*.txt" }} }},
+  agent = {{ model = "actor", instructions = "Work.", max_turns = 4 }},
+  prompt = "Do it.", outputs = {{ ["output/a.txt"] = expect.text {{ min_words = 1 }} }},
+}}
+"#,
+        small_image().await.digest
+    );
+    let actor = r#"local test = require "tidemill.test"
+return test.script { test.shell "mkdir -p output && echo new > output/a.txt", test.say "done" }
+"#;
+    let settings = "[watch]\nsettle = \"1ms\"\n[sandbox]\nwarm = 1\n\
+                    [models.actor]\nprovider = \"scripted\"\nscript = \"models/actor.lua\"\n";
+    project::Project::new().config(settings).workflow("copy.lua", &workflow).file("models/actor.lua", actor)
+}
+
+/// The isolation that stands in the receipt of the run on the file `name`.
+async fn receipt(project: &project::Project, name: &str, text: &str) -> serde_json::Value {
+    project.put(Path::new("inbox").join(name), text);
+    loop {
+        let stem = name.trim_end_matches(".txt");
+        let found = project.files("outbox").into_iter().find(|path| {
+            path.ends_with("receipt.json") && path.iter().any(|part| part.to_string_lossy().starts_with(stem))
+        });
+        if let Some(path) = found {
+            let text = std::fs::read(project.path("outbox").join(path)).unwrap();
+            let receipt: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            return receipt["isolation"].clone();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn the_daemon_keeps_one_ready_and_nothing_is_left_when_it_is_killed() {
+    let project = copying().await;
+    let mut daemon = tokio::process::Command::new(env!("CARGO_BIN_EXE_tidemill"))
+        .arg("watch")
+        .current_dir(project.root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let seen = tokio::time::timeout(PATIENCE, async {
+        let first = receipt(&project, "one.txt", "1").await;
+        // The first run's own container is gone; the one that is there is being made ready.
+        while standing(project.root()).await.0.len() != 1 {
+            tokio::task::yield_now().await;
+        }
+        let mut number = 1;
+        loop {
+            number += 1;
+            let name = format!("two{number}.txt");
+            let next = receipt(&project, &name, &name).await;
+            if !next["warm"].is_null() {
+                return (first, next);
+            }
+        }
+    });
+    let (first, next) = seen.await.expect("a run in a container that stood ready");
+    assert!(first["warm"].is_null(), "{first}");
+    assert!(next["warm"].as_str().unwrap().contains("no process ran in it but the helper"), "{next}");
+    while standing(project.root()).await.0.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    daemon.kill().await.unwrap();
+    let docker = Docker::open(&project.open()).await.unwrap();
+    assert_ne!(standing(project.root()).await.0.len(), 0, "a killed process removes nothing");
+    // What the engine was still doing for the dead process may end after a first look.
+    let swept = tokio::time::timeout(PATIENCE, async {
+        while standing(project.root()).await != (Vec::new(), Vec::new()) {
+            docker.sweep().await.unwrap();
+        }
+    });
+    swept.await.expect("the next process finds all that is left");
 }

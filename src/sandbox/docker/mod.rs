@@ -111,6 +111,7 @@ impl Docker {
 
     /// Keeps containers ready from now on, as many as the project says: for a process that will start many. Without
     /// this, none stands ready.
+    #[must_use]
     pub fn keep_warm(self) -> Self {
         let pool = Pool::new(self.settings.warm, self.settings.warm_total);
         Self { pool: Arc::new(pool), ..self }

@@ -77,6 +77,7 @@ impl Client {
     }
 
     /// Gives every command these environment variables.
+    #[must_use]
     pub fn with_environment(mut self, variables: &BTreeMap<String, String>) -> Self {
         let variables = variables.iter();
         let bytes = variables.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));

@@ -91,7 +91,7 @@ impl Docker {
     /// Makes in the background what is missing of a shape that was just asked for.
     fn refill(&self, shape: Shape, image: ReadyImage) {
         let (missing, displaced) = self.pool.shelves().reserve(&shape);
-        displaced.into_iter().for_each(|ready| self.discard(ready));
+        self.discard_all(displaced);
         if missing == 0 {
             return;
         }
@@ -105,7 +105,7 @@ impl Docker {
                     None
                 };
                 let left = engine.pool.shelves().put(&shape, ready, Instant::now());
-                left.into_iter().for_each(|ready| engine.discard(ready));
+                engine.discard_all(left);
             }
         });
     }
@@ -113,15 +113,21 @@ impl Docker {
     /// Removes what has stood ready unused for too long, as of `now`.
     pub(super) fn remove_stale(&self, now: Instant) {
         let stale = self.pool.shelves().take_older(IDLE, now);
-        stale.into_iter().for_each(|ready| self.discard(ready));
+        self.discard_all(stale);
     }
 
     /// Takes no more in, and begins to remove all that stands ready; ends when nothing is being made any more.
     pub(super) async fn empty_pool(&self) {
         let standing = self.pool.shelves().close();
-        standing.into_iter().for_each(|ready| self.discard(ready));
+        self.discard_all(standing);
         self.pool.filling.close();
         self.pool.filling.wait().await;
+    }
+
+    fn discard_all(&self, ready: impl IntoIterator<Item = Ready>) {
+        for ready in ready {
+            self.discard(ready);
+        }
     }
 
     fn discard(&self, ready: Ready) {

@@ -32,8 +32,7 @@ impl Docker {
             Ok(up) if matches!(up.hands, Hands::Helper(_)) => Some(Ready { up, volume: name }),
             Ok(_) | Err(_) => {
                 // What is left is found by the sweep after this process.
-                let _ = self.remove_container(&name).await;
-                let _ = self.remove_volume(&name).await;
+                let _ = self.remove_both(&name, &name).await;
                 None
             }
         }

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn the_oldest_of_other_kinds_make_room_and_the_total_holds() {
         let (mut shelves, now) = (Shelves::new(2, 3), Instant::now());
-        assert_eq!(fill(&mut shelves, 'a', 1, now), []);
+        assert!(fill(&mut shelves, 'a', 1, now).is_empty());
         assert_eq!(fill(&mut shelves, 'b', 3, now), [1]);
         assert_eq!((shelves.standing(), shelves.take(&'a')), (3, Some((now, 2))));
         let mut narrow: Shelves<char, u32> = Shelves::new(5, 2);
@@ -137,7 +137,7 @@ mod tests {
         let minute = Duration::from_secs(60);
         fill(&mut shelves, 'a', 1, now);
         fill(&mut shelves, 'b', 2, now + 5 * minute);
-        assert_eq!(shelves.take_older(10 * minute, now + 10 * minute), []);
+        assert!(shelves.take_older(10 * minute, now + 10 * minute).is_empty());
         assert_eq!(shelves.take_older(10 * minute, now + 11 * minute), [1]);
         assert_eq!(shelves.standing(), 1);
     }
