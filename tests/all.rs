@@ -21,6 +21,7 @@ mod images;
 mod isolation;
 mod model;
 mod network;
+mod pool;
 mod recovery;
 mod sandbox;
 mod script;

@@ -45,6 +45,8 @@ pub mod kind {
     pub const PING: u8 = 15;
     /// Host: stop what this id asked for: a read, a write, a list.
     pub const CANCEL: u8 = 16;
+    /// Host: is all here as it was at the start? Answered by [`DONE`], or by [`FAILED`] with what is not.
+    pub const UNTOUCHED: u8 = 17;
 
     /// Helper: the answer to [`HELLO`]. Payload: nonce, version.
     pub const READY: u8 = 64;

@@ -97,6 +97,7 @@ async fn prepare(
 ) -> Result<(Vec<WorkflowRoute>, Arc<dyn Conduct>, Engines)> {
     let routes = watching::routes(project, store, model).await?;
     let engines = context.engines(project);
+    engines.keep_warm();
     // What a run would miss is missed at the start, not in the night.
     for route in &routes {
         engines.get(route.sandbox).await?;

@@ -7,13 +7,23 @@ use serde::Deserialize;
 use crate::workflow::manifest::Access;
 
 /// What every sandbox of the project has.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sandbox {
     /// The engine's low-level runtime, e.g. `runsc`; the engine's usual one when absent.
     pub runtime: Option<String>,
     /// Folders of the host that workflows may ask for: the only way to a host mount.
     pub mounts: Vec<HostMount>,
+    /// Containers that `tidemill watch` keeps ready for each image and shape it has seen.
+    pub warm: usize,
+    /// Containers that stand ready in all.
+    pub warm_total: usize,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self { runtime: None, mounts: Vec::new(), warm: 0, warm_total: 8 }
+    }
 }
 
 /// One of them.

@@ -39,6 +39,12 @@ pub struct Isolation {
     /// What a container of a Docker engine would hold and this does not, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weaker: Vec<String>,
+    /// That it stood ready before the run asked for it, and how it was known to be clean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm: Option<String>,
+    /// Containers that stood ready and were refused, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
     /// The low-level runtime, e.g. `runc`.
     pub runtime: String,
     /// Whether the engine runs without root.

@@ -46,12 +46,13 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
             format!("image {reference} ({}){base}", digest.chars().take(19).collect::<String>())
         }
         What::SandboxStarted { container, isolation } => format!(
-            "sandbox {} as {}, network {}, {} memory, {} processes",
+            "sandbox {} as {}, network {}, {} memory, {} processes{}",
             container.chars().take(12).collect::<String>(),
             isolation.user,
             isolation.network,
             show_size(isolation.memory_bytes),
-            isolation.pids
+            isolation.pids,
+            if isolation.warm.is_some() { ", stood ready" } else { "" }
         ),
         What::WorkspaceFilled { files, bytes, entries } => {
             let mut words = format!("placed {files} files ({})", show_size(*bytes));

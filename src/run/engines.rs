@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -27,6 +28,8 @@ pub struct Engines {
 struct Shared {
     project: Project,
     warn: Warn,
+    /// Whether there will be another run after this one.
+    keeps_warm: AtomicBool,
     docker: OnceCell<Docker>,
     local: OnceCell<Arc<Bubblewrap>>,
     none: OnceCell<Arc<NoSandbox>>,
@@ -38,11 +41,17 @@ impl Engines {
         let shared = Shared {
             project: project.clone(),
             warn: Arc::new(warn),
+            keeps_warm: AtomicBool::new(false),
             docker: OnceCell::new(),
             local: OnceCell::new(),
             none: OnceCell::new(),
         };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// From now on sandboxes stand ready for runs to come, as many as the project says: for a daemon.
+    pub fn keep_warm(&self) {
+        self.shared.keeps_warm.store(true, Ordering::Release);
     }
 
     /// The engine for a kind of sandbox. The first time it is opened, and what dead processes left on it is removed.
@@ -53,7 +62,8 @@ impl Engines {
                 let open = async || {
                     let engine = Docker::open(project).await?;
                     self.clear(&engine).await;
-                    Ok::<_, Diagnostic>(engine)
+                    let warm = self.shared.keeps_warm.load(Ordering::Acquire);
+                    Ok::<_, Diagnostic>(if warm { engine.keep_warm() } else { engine })
                 };
                 Arc::new(docker.get_or_try_init(open).await?.clone())
             }

@@ -12,6 +12,7 @@ mod outgoing;
 mod serve;
 mod supervise;
 mod tree;
+mod untouched;
 
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -9,6 +9,7 @@ use crate::init::command::Running;
 use crate::init::files::{Reading, Writing};
 use crate::init::list::Listing;
 use crate::init::outgoing::Outgoing;
+use crate::init::untouched;
 use crate::message::{Exit, Failed, How, List, Obstacle, Read, Start, VERSION, Write, kind};
 use crate::sys::signal_number;
 
@@ -134,6 +135,10 @@ impl Served {
             },
             kind::LIST => match Listing::open(&List::decode(payload)?) {
                 Ok(listing) => drop(self.jobs.insert(id, Job::Listing(listing))),
+                Err(failed) => self.fail(id, &failed),
+            },
+            kind::UNTOUCHED => match untouched::look() {
+                Ok(()) => self.done(id, 0),
                 Err(failed) => self.fail(id, &failed),
             },
             kind::WRITE => match Writing::begin(&Write::decode(payload)?, id) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
+use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, Mount, MountType, VolumeCreateRequest};
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -25,7 +25,6 @@ use crate::sandbox::helper::{Key, Process};
 use crate::sandbox::sent::Sent;
 use crate::sandbox::{
     Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec, Stdio,
-    environment,
 };
 use crate::workflow::limits::Limits;
 use crate::workflow::network::Network;
@@ -44,16 +43,18 @@ pub const TMP_BYTES: u64 = 256 << 20;
 
 /// Whether the agent may have been in the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Filled {
+pub(super) enum Filled {
     Yes,
     No,
 }
 
 /// A container that was started and looked at.
-struct Up {
-    id: String,
-    isolation: Isolation,
-    hands: Hands,
+pub(super) struct Up {
+    pub(super) id: String,
+    pub(super) isolation: Isolation,
+    pub(super) hands: Hands,
+    /// What the engine was asked for.
+    pub(super) asked: HostConfig,
 }
 
 /// One running container.
@@ -63,7 +64,7 @@ pub(super) struct Container {
     pub(super) volume: String,
     pub(super) pids: u64,
     pub(super) hands: Hands,
-    isolation: Isolation,
+    pub(super) isolation: Isolation,
     /// What it was given and cannot have changed.
     pub(super) sent: Sent,
     gateway: Option<Gateway>,
@@ -82,7 +83,7 @@ impl Docker {
         spec: &Spec,
     ) -> Result<Container> {
         let name = format!("tidemill-{run}-{:08x}", fastrand::u32(..));
-        self.make_workspace(&name, run, &spec.limits).await?;
+        self.make_workspace(&name, run.as_str(), &spec.limits).await?;
         let gateway = match &spec.network {
             Network::None => Ok(None),
             Network::Gateway(reach) => self.start_gateway(&name, run, reach, &spec.outside).await.map(Some),
@@ -90,7 +91,7 @@ impl Docker {
         let parts =
             gateway.as_ref().ok().and_then(|gateway| gateway.as_ref()).map(|gateway| gateway.parts.clone());
         let started = match gateway {
-            Ok(gateway) => self.create_and_start(&name, run, image, spec, gateway).await,
+            Ok(gateway) => self.create_and_start(&name, run.as_str(), image, spec, gateway).await,
             Err(error) => Err(error),
         };
         if started.is_err() {
@@ -104,7 +105,7 @@ impl Docker {
         started
     }
 
-    async fn make_workspace(&self, name: &str, run: &RunId, limits: &Limits) -> Result<()> {
+    pub(super) async fn make_workspace(&self, name: &str, run: &str, limits: &Limits) -> Result<()> {
         // Memory-backed, so that its size is a real quota on every engine; owned by root and sticky, so that the
         // agent can add to it and not take away what it was given.
         let options = format!("size={},nr_inodes={INODES},mode=1777,nosuid,nodev", limits.disk);
@@ -128,7 +129,7 @@ impl Docker {
     async fn create_and_start(
         &self,
         name: &str,
-        run: &RunId,
+        run: &str,
         image: &ReadyImage,
         spec: &Spec,
         gateway: Option<Gateway>,
@@ -146,10 +147,10 @@ impl Docker {
         Ok(self.container(up, name.to_owned(), spec, gateway, Filled::No))
     }
 
-    async fn start_with_helper(
+    pub(super) async fn start_with_helper(
         &self,
         name: &str,
-        run: &RunId,
+        run: &str,
         image: &ReadyImage,
         spec: &Spec,
         gateway: Option<&Gateway>,
@@ -164,7 +165,7 @@ impl Docker {
     async fn start_with(
         &self,
         name: &str,
-        run: &RunId,
+        run: &str,
         image: &ReadyImage,
         spec: &Spec,
         first: First,
@@ -176,9 +177,14 @@ impl Docker {
             entrypoint: Some(first.argv()),
             cmd: Some(Vec::new()),
             working_dir: Some(WORKSPACE.to_owned()),
-            env: Some(first.environment(&environment(spec))),
+            env: Some(first.environment(spec)),
             labels: Some(self.labels(run)),
             hostname: Some("sandbox".to_owned()),
+            // An image's own check of its health is a command nobody asked for.
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".to_owned()]),
+                ..HealthConfig::default()
+            }),
             network_disabled: Some(true),
             open_stdin: Some(first.speaks()),
             stdin_once: Some(false),
@@ -195,19 +201,20 @@ impl Docker {
             .create_container(Some(options), body)
             .await
             .map_err(|error| explain("create the container", error))?;
+        let ends = first.listen(self, &created.id).await?;
         let started = self.client.start_container(&created.id, None).await;
         started.map_err(|error| first.not_started(image, error))?;
         if let Some(gateway) = gateway {
             gateway.joined(self, &created.id).await?;
         }
         let (mut isolation, hands) =
-            tokio::try_join!(self.read_back(&created.id, &asked), first.hands(self, &created.id))?;
+            tokio::try_join!(self.read_back(&created.id, &asked), first.hands(self, &created.id, ends))?;
         if let Some(gateway) = gateway {
             self.verify_inside(gateway, &created.id).await?;
             // The network is of this run alone, so its name says nothing: what goes through it does.
             isolation.network = spec.network.to_string();
         }
-        Ok(Up { id: created.id, isolation, hands })
+        Ok(Up { id: created.id, isolation, hands, asked })
     }
 
     /// A running container of ours that another process started; it becomes this one's to remove. Its limits are
@@ -223,8 +230,8 @@ impl Docker {
         };
         let volume = inspected.name.unwrap_or_default().trim_start_matches('/').to_owned();
         let asked = self.asked(&volume, spec, &first).await?;
-        let (isolation, hands) = tokio::try_join!(self.read_back(id, &asked), first.hands(self, id))?;
-        let up = Up { id: id.to_owned(), isolation, hands };
+        let (isolation, hands) = tokio::try_join!(self.read_back(id, &asked), first.hands(self, id, None))?;
+        let up = Up { id: id.to_owned(), isolation, hands, asked };
         Ok(Arc::new(self.container(up, volume, spec, None, Filled::Yes)))
     }
 
@@ -236,7 +243,7 @@ impl Docker {
         Ok(first.host_config(host))
     }
 
-    fn container(
+    pub(super) fn container(
         &self,
         up: Up,
         volume: String,
@@ -249,7 +256,7 @@ impl Docker {
             id: up.id,
             volume,
             pids: spec.limits.pids,
-            hands: up.hands,
+            hands: up.hands.of_run(spec),
             isolation: up.isolation,
             sent: Sent::default(),
             gateway,

@@ -10,8 +10,8 @@ use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::container::AGENT;
 use crate::sandbox::docker::errors::{explain, words};
 use crate::sandbox::docker::helper::{Attached, FILE, FOLDER, read_only};
-use crate::sandbox::helper::{Client, Key};
-use crate::sandbox::{ReadyImage, SandboxError};
+use crate::sandbox::helper::{Client, Ends, Key};
+use crate::sandbox::{ReadyImage, SandboxError, Spec, environment};
 
 /// The code of the diagnostic that says: the helper does not run here.
 pub(super) const NO_HELPER: &str = "sandbox::no_helper";
@@ -37,6 +37,15 @@ pub(super) enum Hands {
 }
 
 impl Hands {
+    /// Those of a run: its commands have the variables of its workflow.
+    pub(super) fn of_run(self, spec: &Spec) -> Self {
+        match self {
+            Self::Helper(client) => Self::Helper(client.with_environment(&spec.environment)),
+            // The container itself was made with them.
+            Self::Exec => Self::Exec,
+        }
+    }
+
     /// The helper, for what plain `exec` cannot do.
     pub(super) fn client(&self) -> Result<&Client, SandboxError> {
         match self {
@@ -75,13 +84,16 @@ impl First {
         }
     }
 
-    pub(super) fn environment(&self, variables: &[(String, String)]) -> Vec<String> {
-        let mut variables: Vec<String> =
-            variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        if let Self::Helper { key, .. } = self {
-            variables.push(format!("{KEY_VARIABLE}={}", key.to_hex()));
-        }
-        variables
+    /// Variables of the container. The helper is told a workflow's own with each command, so that a container can stand
+    /// ready before anybody knows them.
+    pub(super) fn environment(&self, spec: &Spec) -> Vec<String> {
+        let (variables, key) = match self {
+            Self::Helper { key, .. } => {
+                (environment(&Spec::default()), Some(format!("{KEY_VARIABLE}={}", key.to_hex())))
+            }
+            Self::Sleep => (environment(spec), None),
+        };
+        variables.into_iter().map(|(name, value)| format!("{name}={value}")).chain(key).collect()
     }
 
     /// Whether it is spoken to over its input.
@@ -125,12 +137,26 @@ impl First {
         }
     }
 
-    /// Hands for the started container `id`.
-    pub(super) async fn hands(self, engine: &Docker, id: &str) -> Result<Hands> {
+    /// Opens the stream to the helper of the container `id` before it starts, so that nobody waits for it afterwards.
+    pub(super) async fn listen(&self, engine: &Docker, id: &str) -> Result<Option<Ends>> {
+        match self {
+            Self::Helper { .. } => {
+                let ends = Attached::to(engine, id).attach().await;
+                ends.map(Some).map_err(|error| error.during("reach the helper"))
+            }
+            Self::Sleep => Ok(None),
+        }
+    }
+
+    /// Hands for the started container `id`; `ends` are of a stream that is open already.
+    pub(super) async fn hands(self, engine: &Docker, id: &str, ends: Option<Ends>) -> Result<Hands> {
         match self {
             Self::Helper { key, .. } => {
-                let link = Attached { client: engine.client.clone(), container: id.to_owned() };
-                let client = Client::connect(Arc::new(link), key).await;
+                let link = Arc::new(Attached::to(engine, id));
+                let client = match ends {
+                    Some(ends) => Client::connect_over(ends, link, key).await,
+                    None => Client::connect(link, key).await,
+                };
                 client.map(Hands::Helper).map_err(|error| error.during("reach the helper"))
             }
             Self::Sleep => Ok(Hands::Exec),

@@ -125,19 +125,18 @@ fn mount(volume: &str, access: Access) -> Mount {
 /// The stream of a container's first process.
 #[derive(Debug)]
 pub(super) struct Attached {
-    pub(super) client: Engine,
-    pub(super) container: String,
+    client: Engine,
+    container: String,
 }
 
-#[async_trait]
-impl Link for Attached {
-    async fn open(&self) -> Result<Ends, SandboxError> {
-        // An engine attaches to a container that does not run, and nothing would ever come.
-        match why_gone(&self.client, &self.container).await {
-            Ok(None) => {}
-            Ok(Some(reason)) => return Err(SandboxError::Gone(reason)),
-            Err(error) => return Err(SandboxError::Engine(explain("look at the container", error))),
-        }
+impl Attached {
+    /// That of the container `id`.
+    pub(super) fn to(engine: &Docker, id: &str) -> Self {
+        Self { client: engine.client.clone(), container: id.to_owned() }
+    }
+
+    /// Attaches, whether the container runs or is yet to start.
+    pub(super) async fn attach(&self) -> Result<Ends, SandboxError> {
         let options = AttachContainerOptionsBuilder::default()
             .stdin(true)
             .stdout(true)
@@ -154,5 +153,18 @@ impl Link for Attached {
             Err(error) => Err(io::Error::other(error)),
         });
         Ok(Ends { input: attached.input, output: Box::pin(output) })
+    }
+}
+
+#[async_trait]
+impl Link for Attached {
+    async fn open(&self) -> Result<Ends, SandboxError> {
+        // An engine attaches to a container that does not run, and nothing would ever come.
+        match why_gone(&self.client, &self.container).await {
+            Ok(None) => {}
+            Ok(Some(reason)) => return Err(SandboxError::Gone(reason)),
+            Err(error) => return Err(SandboxError::Engine(explain("look at the container", error))),
+        }
+        self.attach().await
     }
 }

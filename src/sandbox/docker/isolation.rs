@@ -97,6 +97,8 @@ fn read(
         init: host.init == Some(true) || execution == Execution::Helper,
         execution,
         weaker: Vec::new(),
+        warm: None,
+        refused: Vec::new(),
         runtime: host.runtime.unwrap_or_default(),
         rootless: traits.rootless,
         maps_users: traits.maps_users,

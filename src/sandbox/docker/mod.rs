@@ -16,6 +16,7 @@ mod images;
 mod isolation;
 mod mounts;
 mod place;
+mod pool;
 mod read;
 mod state;
 mod sweep;
@@ -26,7 +27,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio::sync::{Mutex, OnceCell, oneshot};
@@ -35,6 +36,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::{self, Build, Project, Registry};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
+use crate::sandbox::docker::pool::Pool;
 use crate::sandbox::docker::traits::Traits;
 use crate::sandbox::owner::Owner;
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
@@ -75,6 +77,8 @@ pub struct Docker {
     removals: TaskTracker,
     /// The volume with the helper, once it was looked at.
     helper: Arc<Mutex<Option<String>>>,
+    /// Containers that stand ready.
+    pool: Arc<Pool>,
 }
 
 impl Docker {
@@ -101,14 +105,28 @@ impl Docker {
             traits: Arc::default(),
             removals: TaskTracker::new(),
             helper: Arc::default(),
+            pool: Arc::default(),
         })
     }
 
-    /// Waits until containers that were given up are removed, but no longer than `patience`: for the end of a process.
+    /// Keeps containers ready from now on, as many as the project says: for a process that will start many. Without
+    /// this, none stands ready.
+    #[must_use]
+    pub fn keep_warm(self) -> Self {
+        let pool = Pool::new(self.settings.warm, self.settings.warm_total);
+        Self { pool: Arc::new(pool), ..self }
+    }
+
+    /// Waits until containers that stand ready or were given up are removed, but no longer than `patience`: for the end
+    /// of a process.
     pub async fn settle(&self, patience: Duration) {
-        self.removals.close();
+        let settling = async {
+            self.empty_pool().await;
+            self.removals.close();
+            self.removals.wait().await;
+        };
         // What is not removed by then is found by the next sweep.
-        let _ = tokio::time::timeout(patience, self.removals.wait()).await;
+        let _ = tokio::time::timeout(patience, settling).await;
     }
 
     /// The engine's version.
@@ -121,9 +139,9 @@ impl Docker {
         Digest::of(self.root.as_os_str().as_encoded_bytes()).short().to_owned()
     }
 
-    fn labels(&self, run: &RunId) -> std::collections::HashMap<String, String> {
+    fn labels(&self, run: &str) -> std::collections::HashMap<String, String> {
         [
-            (RUN_LABEL.to_owned(), run.to_string()),
+            (RUN_LABEL.to_owned(), run.to_owned()),
             (OWNER_LABEL.to_owned(), self.owner.to_string()),
             (PROJECT_LABEL.to_owned(), self.project_hash()),
         ]
@@ -141,7 +159,7 @@ impl Engine for Docker {
         let (engine, run, image, spec) = (self.clone(), run.clone(), image.clone(), spec.clone());
         let (sender, receiver) = oneshot::channel();
         // On a task of its own: when the caller goes away half-way, what was made is known, and is removed as it drops.
-        tokio::spawn(async move { sender.send(engine.start_container(&run, &image, &spec).await) });
+        tokio::spawn(async move { sender.send(engine.ready_or_new(&run, &image, &spec).await) });
         match receiver.await {
             Ok(started) => Ok(Arc::new(started?)),
             Err(_) => Err(Diagnostic::new("sandbox::stopped", "the container's start was stopped")
@@ -150,6 +168,7 @@ impl Engine for Docker {
     }
 
     async fn sweep(&self) -> Result<usize> {
+        self.remove_stale(Instant::now());
         self.sweep_dead().await
     }
 }

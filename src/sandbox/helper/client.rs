@@ -1,5 +1,6 @@
 //! One conversation with a helper, which goes on when its stream breaks.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -32,8 +33,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct Client {
     pub(super) shared: Arc<Shared>,
+    /// Environment variables of every command, besides the helper's own.
+    pub(super) environment: Arc<Variables>,
     _talk: Arc<AbortOnDropHandle<()>>,
 }
+
+/// Names and values.
+pub(super) type Variables = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// What the conversation and those who ask share.
 pub(super) struct Shared {
@@ -48,7 +54,13 @@ pub(super) struct Shared {
 impl Client {
     /// Opens the stream and waits until the helper answers.
     pub async fn connect(link: Arc<dyn Link>, key: Key) -> Result<Self, SandboxError> {
-        let greeted = greet(link.as_ref(), &key).await?;
+        let ends = link.open().await?;
+        Self::connect_over(ends, link, key).await
+    }
+
+    /// Waits until the helper answers on a stream that is open already; `link` opens it again when it breaks.
+    pub async fn connect_over(ends: Ends, link: Arc<dyn Link>, key: Key) -> Result<Self, SandboxError> {
+        let greeted = greet(ends, &key).await?;
         let (requests, requested) = mpsc::channel(WAITING);
         let (asides, mentioned) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
@@ -60,7 +72,17 @@ impl Client {
             gone: OnceLock::new(),
         });
         let talk = tokio::spawn(talk(link, key, greeted, Said { requested, mentioned }, shared.clone()));
-        Ok(Self { shared, _talk: Arc::new(AbortOnDropHandle::new(talk)) })
+        let talk = Arc::new(AbortOnDropHandle::new(talk));
+        Ok(Self { shared, environment: Arc::default(), _talk: talk })
+    }
+
+    /// Gives every command these environment variables.
+    #[must_use]
+    pub fn with_environment(mut self, variables: &BTreeMap<String, String>) -> Self {
+        let variables = variables.iter();
+        let bytes = variables.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
+        self.environment = Arc::new(bytes.collect());
+        self
     }
 }
 
@@ -97,9 +119,8 @@ struct Greeted {
     decoder: Decoder,
 }
 
-/// Opens the stream, says hello, and reads up to the answer: what comes before it was meant for somebody else.
-async fn greet(link: &dyn Link, key: &Key) -> Result<Greeted, SandboxError> {
-    let mut ends = link.open().await?;
+/// Says hello, and reads up to the answer: what comes before it was meant for somebody else.
+async fn greet(mut ends: Ends, key: &Key) -> Result<Greeted, SandboxError> {
     let nonce = Key::random().map_err(|error| broken(&error))?;
     let mut hello = key.0.to_vec();
     let payload = [VERSION.to_le_bytes().as_slice(), &nonce.0].concat();
@@ -174,16 +195,20 @@ async fn talk(link: Arc<dyn Link>, key: Key, mut greeted: Greeted, mut said: Sai
 /// Opens a broken stream again.
 async fn again(link: &dyn Link, key: &Key) -> Result<Greeted, SandboxError> {
     let mut pause = PAUSE;
-    let mut outcome = greet(link, key).await;
+    let mut outcome = reopen(link, key).await;
     for _ in 0..TRIES {
         if !matches!(outcome, Err(SandboxError::Engine(_))) {
             break;
         }
         tokio::time::sleep(pause).await;
         pause *= 2;
-        outcome = greet(link, key).await;
+        outcome = reopen(link, key).await;
     }
     outcome
+}
+
+async fn reopen(link: &dyn Link, key: &Key) -> Result<Greeted, SandboxError> {
+    greet(link.open().await?, key).await
 }
 
 /// Carries frames both ways until the stream breaks.

@@ -21,10 +21,10 @@ const PIECE: usize = LONGEST / 4;
 const TRIES: usize = 3;
 
 /// An answer that is awaited; when this goes away, the helper need not go on.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     client: &'a Client,
     id: u32,
-    answers: mpsc::Receiver<Answer>,
+    pub(super) answers: mpsc::Receiver<Answer>,
 }
 
 /// What came of an answer.
@@ -42,7 +42,7 @@ impl Drop for Asked<'_> {
 }
 
 impl Client {
-    async fn ask(&self, kind: u8, payload: Vec<u8>) -> Result<Asked<'_>, SandboxError> {
+    pub(super) async fn ask(&self, kind: u8, payload: Vec<u8>) -> Result<Asked<'_>, SandboxError> {
         let id = self.shared.id();
         let answers = self.shared.routes.ask(id);
         let asked = Asked { client: self, id, answers };

@@ -6,6 +6,7 @@ mod link;
 mod process;
 mod route;
 mod take;
+mod untouched;
 
 use std::sync::LazyLock;
 

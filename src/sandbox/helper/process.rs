@@ -55,7 +55,7 @@ impl Client {
     pub async fn start(&self, command: &Command, stdio: Stdio) -> Result<Process, SandboxError> {
         let start = Start {
             argv: command.argv.iter().map(|word| word.clone().into_bytes()).collect(),
-            environment: Vec::new(),
+            environment: self.environment.to_vec(),
             folder: super::files::WORKSPACE.as_bytes().to_vec(),
             stdio,
             timeout: u64::try_from(command.timeout.as_millis()).unwrap_or(u64::MAX).max(1),

@@ -235,7 +235,7 @@ fn body(docker: &Docker, parts: &Parts, run: &RunId, image: &str, address: Ipv4A
         user: Some(USER.to_owned()),
         entrypoint: Some(vec![image::PATH.to_owned(), "gateway".to_owned()]),
         cmd: Some(Vec::new()),
-        labels: Some(docker.labels(run)),
+        labels: Some(docker.labels(run.as_str())),
         hostname: Some("gateway".to_owned()),
         attach_stdin: Some(true),
         attach_stdout: Some(true),

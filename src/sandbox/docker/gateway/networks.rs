@@ -63,7 +63,7 @@ fn request(docker: &Docker, name: &str, run: &RunId, leads: Leads, base: Ipv4Add
         enable_ipv6: Some(false),
         ipam: Some(Ipam { config: Some(vec![config]), ..Ipam::default() }),
         options,
-        labels: Some(docker.labels(run)),
+        labels: Some(docker.labels(run.as_str())),
         ..NetworkCreateRequest::default()
     }
 }

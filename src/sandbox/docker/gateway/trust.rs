@@ -66,7 +66,7 @@ impl Docker {
                     .map(|(key, value)| (key.to_owned(), value.to_owned()))
                     .into(),
             ),
-            labels: Some(self.labels(run)),
+            labels: Some(self.labels(run.as_str())),
             ..VolumeCreateRequest::default()
         };
         let made = self.client.create_volume(request).await;
