@@ -23,8 +23,8 @@ use crate::config::Project;
 use crate::diagnostic::Result;
 use crate::event::state::RunState;
 use crate::report::screen::Screen;
-use crate::sandbox::Engine as _;
 use crate::sandbox::docker::Docker;
+use crate::sandbox::{Engine as _, sweep_scratch};
 
 /// Drop a file, get validated artifacts: Lua workflows that run LLM agents in Docker sandboxes.
 #[derive(Debug, Parser)]
@@ -90,6 +90,7 @@ async fn sweep(context: &Context, engine: &Docker) {
     if let Err(diagnostic) = engine.sweep().await {
         context.screen.diagnostic(&diagnostic.warning());
     }
+    sweep_scratch();
 }
 
 /// A value as one JSON document.

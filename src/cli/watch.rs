@@ -17,8 +17,11 @@ use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, WorkflowRoute};
 use crate::run::queue::Conduct;
+use crate::run::sweeping::sweep_now_and_then;
 use crate::run::{abandoned, watching};
+use crate::sandbox::Engine;
 use crate::sandbox::docker::Docker;
+use crate::sandbox::local::Bubblewrap;
 use crate::store::Store;
 
 /// Arguments of `tidemill watch`.
@@ -29,8 +32,6 @@ pub struct Args {
     pub model: Option<String>,
 }
 
-/// How often what dead processes left on the engine is removed.
-const SWEEP: Duration = Duration::from_secs(300);
 /// How long the end of the process waits for containers to go away.
 const SETTLE: Duration = Duration::from_secs(5);
 
@@ -39,11 +40,14 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let store = Store::open(&project.state()).await?;
     let (routes, conduct, engine) = prepare(context, &project, &store, args.model.as_deref()).await?;
+    let engines = engines(&project, &engine).await;
+    let clock = SystemClock::new();
+    let complain = |diagnostic| context.screen.diagnostic(&diagnostic);
     let stop = Stop::new();
     let view = live::show(context.screen, &store, None);
     let exit = tokio::select! {
         done = watch(context, &project, store, routes, conduct, stop.clone()) => done,
-        () = sweep_now_and_then(context, &engine) => Ok(Exit::Failed),
+        () = sweep_now_and_then(&clock, &engines, complain) => Ok(Exit::Failed),
         () = listen(stop.clone()) => Ok(Exit::Cancelled),
     };
     engine.settle(SETTLE).await;
@@ -51,12 +55,13 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     exit
 }
 
-/// A daemon that runs for a year sees other processes die.
-async fn sweep_now_and_then(context: &Context, engine: &Docker) {
-    loop {
-        tokio::time::sleep(SWEEP).await;
-        super::sweep(context, engine).await;
+/// All whose leavings are looked for: bubblewrap as well, where there is one.
+async fn engines(project: &Project, docker: &Docker) -> Vec<Arc<dyn Engine>> {
+    let mut engines: Vec<Arc<dyn Engine>> = vec![Arc::new(docker.clone())];
+    if let Ok(bubblewrap) = Bubblewrap::open(&project.state()).await {
+        engines.push(Arc::new(bubblewrap));
     }
+    engines
 }
 
 /// Watches `project` until `stop`, saying what happens.
