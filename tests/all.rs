@@ -19,6 +19,7 @@ mod guard;
 mod helper;
 mod images;
 mod isolation;
+mod lifecycle;
 mod model;
 mod network;
 mod pool;

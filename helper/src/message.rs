@@ -5,7 +5,7 @@
 use crate::fields::{Fields, Malformed, Reader};
 
 /// Version of all this, told in [`Hello`](kind::HELLO) and [`Ready`](kind::READY).
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of the key and of a nonce: too many to be met by chance.
 pub const KEY: usize = 16;
 /// The environment variable with the key, in hexadecimal; the helper's own, never a command's.
@@ -41,7 +41,7 @@ pub mod kind {
     pub const COMMIT: u8 = 13;
     /// Host: list a folder ([`super::List`]); answered by [`ENTRY`]... and [`DONE`], or [`FAILED`].
     pub const LIST: u8 = 14;
-    /// Host: I am still here.
+    /// Host: I am still here; answered by [`PONG`].
     pub const PING: u8 = 15;
     /// Host: stop what this id asked for: a read, a write, a list.
     pub const CANCEL: u8 = 16;
@@ -62,6 +62,8 @@ pub mod kind {
     pub const FAILED: u8 = 69;
     /// Helper: one thing in a folder ([`super::Entry`]).
     pub const ENTRY: u8 = 70;
+    /// Helper: so am I.
+    pub const PONG: u8 = 71;
 }
 
 /// Where a command's output and input go.

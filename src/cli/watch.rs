@@ -1,7 +1,6 @@
 //! `tidemill watch`: the daemon in the foreground.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -19,6 +18,7 @@ use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, WorkflowRoute};
 use crate::run::queue::Conduct;
+use crate::run::sweeping::sweep_now_and_then;
 use crate::run::{abandoned, watching};
 use crate::store::Store;
 
@@ -30,32 +30,24 @@ pub struct Args {
     pub model: Option<String>,
 }
 
-/// How often what dead processes left on the engine is removed.
-const SWEEP: Duration = Duration::from_secs(60);
-
 /// Carries it out.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let store = Store::open(&project.state()).await?;
     let (routes, conduct, engines) = prepare(context, &project, &store, args.model.as_deref()).await?;
+    let opened = engines.opened();
+    let clock = SystemClock::new();
+    let complain = |diagnostic| context.screen.diagnostic(&diagnostic);
     let stop = Stop::new();
     let view = live::show(context.screen, &store, None);
     let exit = tokio::select! {
         done = watch(context, &project, store, routes, conduct, stop.clone()) => done,
-        () = sweep_now_and_then(&engines) => Ok(Exit::Failed),
+        () = sweep_now_and_then(&clock, &opened, complain) => Ok(Exit::Failed),
         () = listen(stop.clone()) => Ok(Exit::Cancelled),
     };
     engines.settle(SETTLE).await;
     view.finish().await;
     exit
-}
-
-/// A daemon that runs for a year sees other processes die.
-async fn sweep_now_and_then(engines: &Engines) {
-    loop {
-        tokio::time::sleep(SWEEP).await;
-        engines.sweep().await;
-    }
 }
 
 /// Watches `project` until `stop`, saying what happens.

@@ -10,10 +10,10 @@ use tokio::sync::OnceCell;
 
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::sandbox::Engine;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::local::Bubblewrap;
 use crate::sandbox::none::NoSandbox;
+use crate::sandbox::{Engine, sweep_scratch};
 use crate::workflow::sandbox::Kind;
 
 /// Who is told that something went wrong which is no reason not to work.
@@ -54,7 +54,7 @@ impl Engines {
         self.shared.keeps_warm.store(true, Ordering::Release);
     }
 
-    /// The engine for a kind of sandbox. The first time it is opened, and what dead processes left on it is removed.
+    /// The engine for a kind of sandbox. The first time it is opened, and what dead processes left is removed.
     pub async fn get(&self, kind: Kind) -> Result<Arc<dyn Engine>> {
         let Shared { project, docker, local, none, .. } = &*self.shared;
         Ok(match kind {
@@ -90,19 +90,16 @@ impl Engines {
         if let Err(diagnostic) = engine.sweep().await {
             (self.shared.warn)(&diagnostic.warning());
         }
+        sweep_scratch();
     }
 
-    /// Removes what dead processes left on the engines that are open.
-    pub async fn sweep(&self) {
+    /// Those that are open.
+    pub fn opened(&self) -> Vec<Arc<dyn Engine>> {
         let Shared { docker, local, none, .. } = &*self.shared;
-        let open: [Option<&dyn Engine>; 3] = [
-            docker.get().map(|engine| engine as &dyn Engine),
-            local.get().map(|engine| &**engine as &dyn Engine),
-            none.get().map(|engine| &**engine as &dyn Engine),
-        ];
-        for engine in open.into_iter().flatten() {
-            self.clear(engine).await;
-        }
+        let docker = docker.get().map(|engine| Arc::new(engine.clone()) as Arc<dyn Engine>);
+        let local = local.get().map(|engine| engine.clone() as Arc<dyn Engine>);
+        let none = none.get().map(|engine| engine.clone() as Arc<dyn Engine>);
+        docker.into_iter().chain(local).chain(none).collect()
     }
 
     /// Waits until sandboxes that were given up are removed, but no longer than `patience`: for the end of a process.

@@ -18,5 +18,6 @@ pub mod outcome;
 pub mod queue;
 pub mod redact;
 pub mod route;
+pub mod sweeping;
 pub mod watching;
 pub mod workspace;

@@ -12,6 +12,7 @@ pub mod local;
 pub mod none;
 mod output;
 mod owner;
+mod scratch;
 mod sent;
 pub mod unpack;
 
@@ -39,6 +40,8 @@ use crate::workflow::mode::Mode;
 use crate::workflow::network::Network;
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::Artifact;
+
+pub use scratch::sweep_scratch;
 
 /// Makes images ready and sandboxes out of them.
 #[async_trait]
@@ -197,6 +200,12 @@ impl Body {
     }
 }
 
+/// The engine does not answer any more, and was waited for.
+fn engine_gone(message: &str) -> Diagnostic {
+    Diagnostic::new("sandbox::engine_gone", message)
+        .help("the engine no longer answers: is the daemon still running? `tidemill doctor` checks it")
+}
+
 fn no_room() -> Diagnostic {
     Diagnostic::new("sandbox::workspace_full", "the files do not fit in the workspace")
         .help("raise `limits.disk` (and `limits.memory`, which holds it) of the workflow")
@@ -229,6 +238,8 @@ pub struct Executed {
     pub exit: Option<i64>,
     /// Whether the timeout killed it.
     pub timed_out: bool,
+    /// How many processes the kernel killed meanwhile because the sandbox's memory was used up.
+    pub out_of_memory: u32,
     /// Head and tail of what it printed, both streams in the order they came.
     pub output: Output,
     /// How long it took.

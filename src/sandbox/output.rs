@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use tempfile::NamedTempFile;
 
-use crate::sandbox::Output;
+use crate::sandbox::{Output, scratch};
 
 /// Takes output piece by piece in constant memory.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Gathering {
             self.keep(piece);
         } else if self.tail.len() > Output::PART {
             // Only now is there more than head and tail can show.
-            self.whole = NamedTempFile::new().ok();
+            self.whole = scratch::file().ok();
             let so_far: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
             self.keep(&so_far);
         }

@@ -6,5 +6,6 @@ pub mod outside;
 pub mod project;
 pub mod registry;
 pub mod stage;
+pub mod way;
 pub mod web;
 pub mod wire;

@@ -163,7 +163,8 @@ impl Served {
                 self.jobs.remove(&id);
                 self.writes.remove(&id);
             }
-            // A ping asks for nothing, and a newer host's words are not for this helper.
+            kind::PING => self.say(kind::PONG, 0, Vec::new()),
+            // A newer host's words are not for this helper.
             _ => {}
         }
         Ok(())

@@ -77,19 +77,26 @@ impl Tool for Shell {
         let timeout = asked.min(self.longest).min(left);
         let command = Command { argv: vec!["sh".into(), "-c".into(), arguments.command], timeout };
         match self.sandbox.exec(&command).await {
-            Ok(executed) => Ok(tell(executed, timeout)),
+            Ok(executed) => Ok(tell(executed, timeout, self.sandbox.isolation().memory_bytes)),
             Err(error) => told_or_failed(error),
         }
     }
 }
 
 /// Exit first, then what it printed, with what is left out said where it is left out.
-fn tell(executed: Executed, timeout: Duration) -> Told {
+fn tell(executed: Executed, timeout: Duration, memory: u64) -> Told {
     let mut text = match executed.exit {
         _ if executed.timed_out => format!("killed after its timeout of {}", show_duration(timeout)),
         Some(code) => format!("exit code {code} after {}", show_duration(executed.took)),
         None => "ended without an exit code".to_owned(),
     };
+    if executed.out_of_memory > 0 {
+        let limit = show_size(memory);
+        let _ = write!(
+            text,
+            ", killed: out of memory (limits.memory is {limit}, and files in /workspace and /tmp count as well)"
+        );
+    }
     let output = &executed.output;
     if output.total == 0 {
         text.push_str(", no output");

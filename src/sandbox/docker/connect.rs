@@ -17,6 +17,7 @@ const PING: Duration = Duration::from_secs(10);
 
 /// An engine that answered.
 pub(super) struct Connected {
+    pub(super) host: String,
     pub(super) client: Docker,
     pub(super) version: String,
     /// Its machine's architecture, in Rust's words.
@@ -24,8 +25,7 @@ pub(super) struct Connected {
 }
 
 /// Connects, and asks for version and architecture.
-pub(super) async fn connect() -> Result<Connected> {
-    let host = host();
+pub(super) async fn connect(host: String) -> Result<Connected> {
     let client = open(&host).map_err(|error| unreachable(&host, &error.to_string()).cause(error))?;
     let pinged = tokio::time::timeout(PING, client.negotiate_version()).await;
     let client = match pinged {
@@ -44,7 +44,7 @@ pub(super) async fn connect() -> Result<Connected> {
         Some("arm64") => "aarch64".to_owned(),
         other => other.map_or_else(unknown, str::to_owned),
     };
-    Ok(Connected { client, version: version.version.unwrap_or_else(unknown), architecture })
+    Ok(Connected { host, client, version: version.version.unwrap_or_else(unknown), architecture })
 }
 
 fn open(host: &str) -> Result<Docker, bollard::errors::Error> {
@@ -54,13 +54,12 @@ fn open(host: &str) -> Result<Docker, bollard::errors::Error> {
     }
 }
 
-/// A connection of its own to the same engine.
-pub(super) async fn dial() -> io::Result<Box<dyn Duplex>> {
-    let host = host();
+/// A connection of its own to the engine at `host`.
+pub(super) async fn dial(host: &str) -> io::Result<Box<dyn Duplex>> {
     if let Some(path) = host.strip_prefix("unix://") {
         return Ok(Box::new(UnixStream::connect(path).await?));
     }
-    let rest = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
+    let rest = host.split_once("://").map_or(host, |(_, rest)| rest);
     Ok(Box::new(TcpStream::connect(rest.trim_end_matches('/')).await?))
 }
 
@@ -70,7 +69,7 @@ pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 /// `DOCKER_HOST`, then the current context, then the first socket of Docker, rootless Docker or Podman there is.
-fn host() -> String {
+pub(super) fn host() -> String {
     if let Some(host) = std::env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty()) {
         return host;
     }

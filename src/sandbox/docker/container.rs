@@ -15,9 +15,10 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
-use crate::sandbox::docker::errors::explain;
+use crate::sandbox::docker::belongings::Belongings;
+use crate::sandbox::docker::errors::{explain, not_created};
 use crate::sandbox::docker::first::{First, Hands, NO_HELPER};
-use crate::sandbox::docker::gateway::Gateway;
+use crate::sandbox::docker::gateway::{Gateway, Parts};
 use crate::sandbox::docker::harden::harden;
 use crate::sandbox::docker::state::why_gone;
 use crate::sandbox::docker::{Docker, isolation};
@@ -83,24 +84,25 @@ impl Docker {
         spec: &Spec,
     ) -> Result<Container> {
         let name = format!("tidemill-{run}-{:08x}", fastrand::u32(..));
-        self.make_workspace(&name, run.as_str(), &spec.limits).await?;
-        let gateway = match &spec.network {
-            Network::None => Ok(None),
-            Network::Gateway(reach) => self.start_gateway(&name, run, reach, &spec.outside).await.map(Some),
+        let parts = match &spec.network {
+            Network::None => None,
+            Network::Gateway(reach) => Some(Parts::named(&name, reach)),
         };
-        let parts =
-            gateway.as_ref().ok().and_then(|gateway| gateway.as_ref()).map(|gateway| gateway.parts.clone());
-        let started = match gateway {
-            Ok(gateway) => self.create_and_start(&name, run.as_str(), image, spec, gateway).await,
-            Err(error) => Err(error),
+        let belongings = Belongings { container: name.clone(), volume: name.clone(), parts };
+        let starting = async {
+            self.make_workspace(&name, run.as_str(), &spec.limits).await?;
+            let gateway = match (&spec.network, &belongings.parts) {
+                (Network::Gateway(reach), Some(parts)) => {
+                    Some(self.start_gateway(parts, run, reach, &spec.outside).await?)
+                }
+                _ => None,
+            };
+            self.create_and_start(&name, run.as_str(), image, spec, gateway).await
         };
+        let started = self.while_it_answers("start the sandbox", starting).await;
         if started.is_err() {
-            // The first error is the one to report; what is left is found by the sweep.
-            let _ = self.remove_container(&name).await;
-            let _ = self.remove_volume(&name).await;
-            if let Some(parts) = parts {
-                let _ = self.remove_parts(&parts).await;
-            }
+            // The first error is the one to report.
+            let _ = self.discard(&belongings).await;
         }
         started
     }
@@ -196,11 +198,9 @@ impl Docker {
         }
         let asked = body.host_config.clone().unwrap_or_default();
         let options = CreateContainerOptionsBuilder::default().name(name).build();
-        let created = self
-            .client
-            .create_container(Some(options), body)
-            .await
-            .map_err(|error| explain("create the container", error))?;
+        let created = self.client.create_container(Some(options), body).await;
+        let created =
+            created.map_err(|error| not_created("create the container", &image.reference, error))?;
         let ends = first.listen(self, &created.id).await?;
         let started = self.client.start_container(&created.id, None).await;
         started.map_err(|error| first.not_started(image, error))?;
@@ -298,6 +298,11 @@ fn host_config(volume: &str, limits: &Limits) -> HostConfig {
 }
 
 impl Container {
+    fn belongings(&self) -> Belongings {
+        let parts = self.gateway.as_ref().map(|gateway| gateway.parts.clone());
+        Belongings { container: self.id.clone(), volume: self.volume.clone(), parts }
+    }
+
     /// What an engine error means for this sandbox: is it the engine, or is the container gone?
     pub(super) async fn failed(&self, what: &str, error: bollard::errors::Error) -> SandboxError {
         match self.gone().await {
@@ -327,14 +332,18 @@ impl Sandbox for Container {
     }
 
     async fn put(&self, files: Vec<Placement>) -> Result<Placed, SandboxError> {
-        self.place(files).await
+        match &self.hands {
+            // Once it is filled, the helper writes, and finds out by itself whether it is reached.
+            Hands::Helper(_) if self.filled.load(Ordering::Acquire) => self.place(files).await,
+            _ => self.engine.while_it_answers("place files in the workspace", self.place(files)).await,
+        }
     }
 
     async fn exec(&self, command: &Command) -> Result<Executed, SandboxError> {
         self.filled.store(true, Ordering::Release);
         match &self.hands {
             Hands::Helper(client) => client.exec(command).await,
-            Hands::Exec => self.execute(command).await,
+            Hands::Exec => self.engine.while_it_answers("run a command", self.execute(command)).await,
         }
     }
 
@@ -350,7 +359,7 @@ impl Sandbox for Container {
     async fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError> {
         match &self.hands {
             Hands::Helper(client) => client.read_whole(path, limit).await,
-            Hands::Exec => self.read_file(path, limit).await,
+            Hands::Exec => self.engine.while_it_answers("read a file", self.read_file(path, limit)).await,
         }
     }
 
@@ -360,24 +369,26 @@ impl Sandbox for Container {
         caps: &Caps,
         into: &std::path::Path,
     ) -> Result<Collected, SandboxError> {
-        self.take_out(paths, caps, into).await
+        match &self.hands {
+            Hands::Helper(_) => self.take_out(paths, caps, into).await,
+            Hands::Exec => {
+                let taking = self.take_out(paths, caps, into);
+                self.engine.while_it_answers("take files out", taking).await
+            }
+        }
     }
 
     async fn remove(&self) -> Result<()> {
         if self.removed.load(Ordering::Acquire) {
             return Ok(());
         }
-        match &self.gateway {
-            None => self.engine.remove_both(&self.id, &self.volume).await?,
-            Some(gateway) => {
-                gateway.close().await;
-                let sandbox = self.engine.remove_both(&self.id, &self.volume);
-                let (sandbox, parts) = tokio::join!(sandbox, self.engine.remove_parts(&gateway.parts));
-                sandbox.and(parts)?;
-            }
+        if let Some(gateway) = &self.gateway {
+            gateway.close().await;
         }
+        let done = self.engine.discard(&self.belongings()).await;
+        // What could not be removed is the engine's matter from now on, and not this one's again when it drops.
         self.removed.store(true, Ordering::Release);
-        Ok(())
+        done
     }
 }
 
@@ -389,14 +400,10 @@ impl Drop for Container {
         }
         // Without a runtime the process is ending, and the next sweep takes it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (engine, id, volume) = (self.engine.clone(), self.id.clone(), self.volume.clone());
-            let parts = self.gateway.as_ref().map(|gateway| gateway.parts.clone());
+            let (engine, belongings) = (self.engine.clone(), self.belongings());
             let removal = async move {
-                // What is not removed now is found by the next sweep.
-                let _ = engine.remove_both(&id, &volume).await;
-                if let Some(parts) = parts {
-                    let _ = engine.remove_parts(&parts).await;
-                }
+                // What is not removed now is tried again by the next sweep.
+                let _ = engine.discard(&belongings).await;
             };
             self.engine.removals.spawn_on(removal, &runtime);
         }

@@ -50,3 +50,42 @@ pub(super) fn explain(what: &str, error: Error) -> Diagnostic {
     };
     Diagnostic::new(code, format!("cannot {what}: {}", words.trim())).help(help).cause(error)
 }
+
+/// An engine error while making a container of `image` for `what`.
+pub(super) fn not_created(what: &str, image: &str, error: Error) -> Diagnostic {
+    if !is_missing(&error) || !words(&error).to_lowercase().contains("no such image") {
+        return explain(what, error);
+    }
+    // It was there a moment ago: somebody has tidied up.
+    let message = format!("the image {image} was removed from the engine after it was made ready");
+    Diagnostic::new("sandbox::image_gone", message)
+        .help("run it again: the image is then pulled or built again")
+        .cause(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(status_code: u16, message: &str) -> Error {
+        Error::DockerResponseServerError { status_code, message: message.to_owned() }
+    }
+
+    #[test]
+    fn what_the_engine_says_has_a_name_of_ours() {
+        for (error, code) in [
+            (said(500, "write /var/lib/docker/tmp/x: no space left on device"), "sandbox::disk_full"),
+            (said(500, "Disk quota exceeded"), "sandbox::disk_full"),
+            (said(404, "No such image: sha256:0000"), "sandbox::image_gone"),
+            (said(404, "no such container"), "sandbox::engine"),
+            (said(409, "something else"), "sandbox::engine"),
+            (
+                Error::from(std::io::Error::from(std::io::ErrorKind::ConnectionRefused)),
+                "sandbox::engine_gone",
+            ),
+        ] {
+            let shown = error.to_string();
+            assert_eq!(not_created("create the container", "x", error).code(), code, "{shown}");
+        }
+    }
+}

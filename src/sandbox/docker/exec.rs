@@ -77,7 +77,7 @@ impl Container {
         {
             exit = Some(NOT_FOUND);
         }
-        Ok(Executed { exit, timed_out, output, took: start.elapsed() })
+        Ok(Executed { exit, timed_out, out_of_memory: 0, output, took: start.elapsed() })
     }
 
     async fn create_exec(&self, argv: &[String]) -> Result<String, bollard::errors::Error> {
@@ -113,7 +113,13 @@ impl Container {
         let exit = if names_nothing(&text) { NOT_FOUND } else { NOT_RUN };
         let mut gathering = Gathering::default();
         gathering.take(text.trim().as_bytes());
-        Ok(Executed { exit: Some(exit), timed_out: false, output: gathering.finish(), took: start.elapsed() })
+        Ok(Executed {
+            exit: Some(exit),
+            timed_out: false,
+            out_of_memory: 0,
+            output: gathering.finish(),
+            took: start.elapsed(),
+        })
     }
 
     async fn wait(

@@ -13,12 +13,12 @@ use bollard::query_parameters::{
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 
-use crate::diagnostic::Result;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::sandbox::docker::archive::{Member, Whose, stream};
-use crate::sandbox::docker::errors::{explain, is_missing};
-use crate::sandbox::docker::state::why_gone;
+use crate::sandbox::docker::errors::{explain, is_missing, not_created};
+use crate::sandbox::docker::state::{Standing, standing};
 use crate::sandbox::docker::{Docker, HELPER_LABEL, OWNER_LABEL, RUN_LABEL};
-use crate::sandbox::helper::{DIGEST, Ends, Link, PROGRAM};
+use crate::sandbox::helper::{DIGEST, Ends, Link, PAUSED, PROGRAM};
 use crate::sandbox::{Body, SandboxError};
 
 /// The helper as a command of the sandbox.
@@ -74,7 +74,8 @@ impl Docker {
             ..ContainerCreateBody::default()
         };
         let created = self.client.create_container(None, body).await;
-        let created = created.map_err(|error| explain("make a container for the helper's volume", error))?;
+        let what = "make a container for the helper's volume";
+        let created = created.map_err(|error| not_created(what, image, error))?;
         let filled = self.fill_through(&created.id).await;
         // The error of filling is the one to report; what stays is found by the sweep.
         let removed = self.remove_container(&created.id).await;
@@ -160,9 +161,13 @@ impl Attached {
 impl Link for Attached {
     async fn open(&self) -> Result<Ends, SandboxError> {
         // An engine attaches to a container that does not run, and nothing would ever come.
-        match why_gone(&self.client, &self.container).await {
-            Ok(None) => {}
-            Ok(Some(reason)) => return Err(SandboxError::Gone(reason)),
+        match standing(&self.client, &self.container).await {
+            Ok(Standing::Runs) => {}
+            Ok(Standing::Paused) => {
+                let paused = Diagnostic::new(PAUSED, "the sandbox's container is paused");
+                return Err(SandboxError::Engine(paused.help("`docker unpause` lets it go on")));
+            }
+            Ok(Standing::Gone(reason)) => return Err(SandboxError::Gone(reason)),
             Err(error) => return Err(SandboxError::Engine(explain("look at the container", error))),
         }
         self.attach().await

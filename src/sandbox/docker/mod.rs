@@ -1,6 +1,7 @@
 //! Sandboxes as hardened Docker containers, through bollard.
 
 mod archive;
+mod belongings;
 mod collect;
 mod connect;
 mod container;
@@ -21,6 +22,7 @@ mod read;
 mod state;
 mod sweep;
 mod traits;
+mod watchdog;
 mod weaknesses;
 
 use std::collections::BTreeMap;
@@ -36,6 +38,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::{self, Build, Project, Registry};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
+use crate::sandbox::docker::belongings::Leftovers;
 use crate::sandbox::docker::pool::Pool;
 use crate::sandbox::docker::traits::Traits;
 use crate::sandbox::owner::Owner;
@@ -59,6 +62,8 @@ pub const HELPER_LABEL: &str = "tidemill.helper";
 /// A Docker engine.
 #[derive(Clone)]
 pub struct Docker {
+    /// Where it is reached.
+    host: String,
     client: bollard::Docker,
     /// The engine's version, e.g. `20.10.24`.
     version: String,
@@ -75,6 +80,8 @@ pub struct Docker {
     traits: Arc<OnceCell<Traits>>,
     /// Removals of containers nobody waits for.
     removals: TaskTracker,
+    /// What could not be removed, to be tried again.
+    leftovers: Leftovers,
     /// The volume with the helper, once it was looked at.
     helper: Arc<Mutex<Option<String>>>,
     /// Containers that stand ready.
@@ -91,8 +98,19 @@ impl Docker {
 
     /// Connects to the engine (`DOCKER_HOST`, the current context, the usual sockets) and agrees on an API version.
     pub async fn connect(root: &Path, build: &Build, bases: &BTreeMap<String, String>) -> Result<Self> {
-        let connect::Connected { client, version, architecture } = connect::connect().await?;
+        Self::connect_to(connect::host(), root, build, bases).await
+    }
+
+    /// Connects to the engine at `host`, e.g. `unix:///var/run/docker.sock`.
+    pub async fn connect_to(
+        host: String,
+        root: &Path,
+        build: &Build,
+        bases: &BTreeMap<String, String>,
+    ) -> Result<Self> {
+        let connect::Connected { host, client, version, architecture } = connect::connect(host).await?;
         Ok(Self {
+            host,
             client,
             version,
             architecture,
@@ -104,6 +122,7 @@ impl Docker {
             owner: Owner::this_process()?,
             traits: Arc::default(),
             removals: TaskTracker::new(),
+            leftovers: Leftovers::default(),
             helper: Arc::default(),
             pool: Arc::default(),
         })
@@ -152,7 +171,7 @@ impl Docker {
 #[async_trait]
 impl Engine for Docker {
     async fn prepare(&self, image: &Image, progress: &dyn Progress) -> Result<ReadyImage> {
-        self.ready_image(image, progress).await
+        self.while_it_answers("make the image ready", self.ready_image(image, progress)).await
     }
 
     async fn start(&self, run: &RunId, image: &ReadyImage, spec: &Spec) -> Result<Arc<dyn Sandbox>> {
@@ -169,7 +188,9 @@ impl Engine for Docker {
 
     async fn sweep(&self) -> Result<usize> {
         self.remove_stale(Instant::now());
-        self.sweep_dead().await
+        let own = self.discard_leftovers().await;
+        let others = self.while_it_answers("look for what dead processes left", self.sweep_dead()).await?;
+        Ok(own + others)
     }
 }
 

@@ -12,12 +12,15 @@ use tidemill_helper::message::{VERSION, kind};
 use tidemill_helper::sync::Sync;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::SendTimeoutError;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::diagnostic::Diagnostic;
 use crate::sandbox::SandboxError;
-use crate::sandbox::helper::link::{Ends, Key, Link};
+use crate::sandbox::helper::link::{Ends, Key, Link, Loss};
 use crate::sandbox::helper::route::Routes;
+use crate::workflow::units::show_duration;
 
 /// A helper answers at once; an engine under load takes a while to start it.
 const GREETING: Duration = Duration::from_secs(20);
@@ -25,9 +28,17 @@ const GREETING: Duration = Duration::from_secs(20);
 const PING: Duration = Duration::from_secs(3);
 /// Frames that wait to be written.
 const WAITING: usize = 64;
-/// Times a broken stream is opened again, with a pause that grows: a daemon that restarts takes some seconds.
-const TRIES: u32 = 8;
+/// A helper that answers no ping for so long is not reached any more: another stream may.
+const SILENCE: Duration = Duration::from_secs(15);
+/// How long a broken stream is tried to be opened again, with pauses that grow: a daemon that restarts takes some
+/// seconds, and one that is updated takes some more.
+const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How long anything may go unanswered: longer than it takes to find out that the stream broke, and to open it again.
+pub(super) const UNANSWERED: Duration = PATIENCE.saturating_add(Duration::from_secs(30));
+/// The code of a link's complaint that says: somebody has stopped the sandbox, and can let it go on.
+pub const PAUSED: &str = "sandbox::paused";
 
 /// A conversation with one helper.
 #[derive(Clone)]
@@ -48,7 +59,7 @@ pub(super) struct Shared {
     asides: mpsc::UnboundedSender<Frame>,
     next: AtomicU32,
     /// Why there is no helper any more.
-    gone: OnceLock<String>,
+    gone: OnceLock<Loss>,
 }
 
 impl Client {
@@ -94,10 +105,20 @@ impl Shared {
 
     /// Says something to the helper.
     pub(super) async fn say(&self, frame: Frame) -> Result<(), SandboxError> {
-        if self.gone.get().is_none() && self.requests.send(frame).await.is_ok() {
-            return Ok(());
+        if self.gone.get().is_some() {
+            return Err(self.lost());
         }
-        Err(SandboxError::Gone(self.gone.get().cloned().unwrap_or_else(|| "its helper has ended".to_owned())))
+        match self.requests.send_timeout(frame, UNANSWERED).await {
+            Ok(()) => Ok(()),
+            Err(SendTimeoutError::Timeout(_)) => Err(unanswered()),
+            Err(SendTimeoutError::Closed(_)) => Err(self.lost()),
+        }
+    }
+
+    /// Why there are no answers any more.
+    pub(super) fn lost(&self) -> SandboxError {
+        let ended = || Loss::Sandbox("its helper has ended".to_owned());
+        self.gone.get().cloned().unwrap_or_else(ended).into()
     }
 
     /// Says something small without waiting, for the end of a scope.
@@ -119,8 +140,14 @@ struct Greeted {
     decoder: Decoder,
 }
 
+/// Says hello over an open stream, in reasonable time.
+async fn greet(ends: Ends, key: &Key) -> Result<Greeted, SandboxError> {
+    let greeting = timeout(GREETING, say_hello(ends, key)).await;
+    greeting.unwrap_or_else(|_| Err(broken(&std::io::Error::from(std::io::ErrorKind::TimedOut))))
+}
+
 /// Says hello, and reads up to the answer: what comes before it was meant for somebody else.
-async fn greet(mut ends: Ends, key: &Key) -> Result<Greeted, SandboxError> {
+async fn say_hello(mut ends: Ends, key: &Key) -> Result<Greeted, SandboxError> {
     let nonce = Key::random().map_err(|error| broken(&error))?;
     let mut hello = key.0.to_vec();
     let payload = [VERSION.to_le_bytes().as_slice(), &nonce.0].concat();
@@ -146,11 +173,17 @@ async fn greet(mut ends: Ends, key: &Key) -> Result<Greeted, SandboxError> {
         }
         Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
     };
-    match tokio::time::timeout(GREETING, answering).await {
-        Ok(Ok(decoder)) => Ok(Greeted { ends, decoder }),
-        Ok(Err(error)) => Err(broken(&error)),
-        Err(_) => Err(broken(&std::io::Error::from(std::io::ErrorKind::TimedOut))),
+    match answering.await {
+        Ok(decoder) => Ok(Greeted { ends, decoder }),
+        Err(error) => Err(broken(&error)),
     }
+}
+
+/// What is waited for beyond all measure, while nobody says that the stream broke.
+pub(super) fn unanswered() -> SandboxError {
+    let message = format!("the sandbox has not answered for {}", show_duration(UNANSWERED));
+    let help = "was its container paused, or is the machine overloaded? run it again";
+    SandboxError::Engine(Diagnostic::new("sandbox::no_answer", message).help(help))
 }
 
 fn broken(error: &std::io::Error) -> SandboxError {
@@ -162,18 +195,15 @@ fn broken(error: &std::io::Error) -> SandboxError {
 /// Carries frames both ways until nobody needs them, over as many streams as it takes.
 async fn talk(link: Arc<dyn Link>, key: Key, mut greeted: Greeted, mut said: Said, shared: Arc<Shared>) {
     loop {
-        converse(greeted, &mut said, &shared.routes).await;
+        let silence = if link.reopens() { SILENCE } else { Duration::MAX };
+        converse(greeted, &mut said, &shared.routes, silence).await;
         greeted = match again(link.as_ref(), &key).await {
             Ok(greeted) => greeted,
-            Err(error) => {
-                let reason = match error {
-                    SandboxError::Gone(reason) => reason,
-                    other => other.to_string(),
-                };
+            Err(loss) => {
                 // Said before it is told: whoever asks from now on learns it at once.
-                let _ = shared.gone.set(reason.clone());
+                let _ = shared.gone.set(loss);
                 said.requested.close();
-                shared.routes.gone(&reason).await;
+                shared.routes.end();
                 return;
             }
         };
@@ -192,27 +222,39 @@ async fn talk(link: Arc<dyn Link>, key: Key, mut greeted: Greeted, mut said: Sai
     }
 }
 
-/// Opens a broken stream again.
-async fn again(link: &dyn Link, key: &Key) -> Result<Greeted, SandboxError> {
-    let mut pause = PAUSE;
-    let mut outcome = reopen(link, key).await;
-    for _ in 0..TRIES {
-        if !matches!(outcome, Err(SandboxError::Engine(_))) {
-            break;
+/// Opens a broken stream again, as long as there is hope.
+async fn again(link: &dyn Link, key: &Key) -> Result<Greeted, Loss> {
+    let (mut pause, mut until) = (PAUSE, Instant::now() + PATIENCE);
+    loop {
+        let diagnostic = match reopen(link, key).await {
+            Ok(greeted) => return Ok(greeted),
+            Err(SandboxError::Engine(diagnostic)) => diagnostic,
+            Err(SandboxError::Gone(reason)) => return Err(Loss::Sandbox(reason)),
+            Err(other) => return Err(Loss::Sandbox(other.to_string())),
+        };
+        if diagnostic.code() == PAUSED {
+            // Whoever waits for a command has a limit of its own.
+            until = Instant::now() + PATIENCE;
+        } else if Instant::now() >= until {
+            let message =
+                format!("the way to the sandbox is lost for {}: {diagnostic}", show_duration(PATIENCE));
+            return Err(Loss::Engine(message));
         }
-        tokio::time::sleep(pause).await;
-        pause *= 2;
-        outcome = reopen(link, key).await;
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
-    outcome
 }
 
+/// Opens the stream and says hello, in reasonable time.
 async fn reopen(link: &dyn Link, key: &Key) -> Result<Greeted, SandboxError> {
-    greet(link.open().await?, key).await
+    match timeout(GREETING, link.open()).await {
+        Ok(ends) => greet(ends?, key).await,
+        Err(_) => Err(broken(&std::io::Error::from(std::io::ErrorKind::TimedOut))),
+    }
 }
 
-/// Carries frames both ways until the stream breaks.
-async fn converse(greeted: Greeted, said: &mut Said, routes: &Routes) {
+/// Carries frames both ways until the stream breaks, or nothing has come for `silence`.
+async fn converse(greeted: Greeted, said: &mut Said, routes: &Routes, silence: Duration) {
     let Greeted { ends: Ends { mut input, mut output }, mut decoder } = greeted;
     let writing = async {
         let mut ping = tokio::time::interval(PING);
@@ -239,9 +281,9 @@ async fn converse(greeted: Greeted, said: &mut Said, routes: &Routes) {
             while let Ok(Some(frame)) = decoder.next() {
                 routes.hand(frame).await;
             }
-            match output.next().await {
-                Some(Ok(piece)) => decoder.feed(&piece),
-                Some(Err(_)) | None => return,
+            match timeout(silence, output.next()).await {
+                Ok(Some(Ok(piece))) => decoder.feed(&piece),
+                Ok(Some(Err(_)) | None) | Err(_) => return,
             }
         }
     };

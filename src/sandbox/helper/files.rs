@@ -6,9 +6,10 @@ use bytes::Bytes;
 use tidemill_helper::frame::{Frame, LONGEST};
 use tidemill_helper::message::{Entry, List, Read, Write, kind};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::diagnostic::Diagnostic;
-use crate::sandbox::helper::client::Client;
+use crate::sandbox::helper::client::{Client, UNANSWERED, unanswered};
 use crate::sandbox::helper::route::{Answer, refusal};
 use crate::sandbox::{Body, SandboxError};
 use crate::workflow::path::WorkspacePath;
@@ -24,7 +25,7 @@ const TRIES: usize = 3;
 pub(super) struct Asked<'a> {
     client: &'a Client,
     id: u32,
-    pub(super) answers: mpsc::Receiver<Answer>,
+    answers: mpsc::Receiver<Answer>,
 }
 
 /// What came of an answer.
@@ -32,6 +33,17 @@ enum Outcome<T> {
     Done(T),
     /// The stream broke: it must be asked again.
     Again,
+}
+
+impl Asked<'_> {
+    /// What is answered next, in reasonable time.
+    pub(super) async fn next(&mut self) -> Result<Answer, SandboxError> {
+        match timeout(UNANSWERED, self.answers.recv()).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(self.client.shared.lost()),
+            Err(_) => Err(unanswered()),
+        }
+    }
 }
 
 impl Drop for Asked<'_> {
@@ -64,8 +76,8 @@ impl Client {
             let mut asked = self.ask(kind::READ, payload.clone()).await?;
             let mut read = 0;
             let outcome = loop {
-                match asked.answers.recv().await {
-                    Some(Answer::Data(bytes)) => {
+                match asked.next().await? {
+                    Answer::Data(bytes) => {
                         read += bytes.len() as u64;
                         if read > limit {
                             return Err(SandboxError::Refused(
@@ -114,7 +126,7 @@ impl Client {
                 Body::File(file) => self.send_file(&asked, path, file).await?,
             }
             self.shared.say(Frame::new(kind::COMMIT, asked.id, [])).await?;
-            let answer = asked.answers.recv().await;
+            let answer = asked.next().await?;
             if let Outcome::Done(()) = settled(path, u64::MAX, answer)? {
                 return Ok(());
             }
@@ -162,16 +174,15 @@ impl Client {
             let mut asked = self.ask(kind::LIST, payload.clone()).await?;
             let mut entries = Vec::new();
             let answer = loop {
-                match asked.answers.recv().await {
-                    Some(Answer::Entry(entry)) => entries.push(entry),
+                match asked.next().await? {
+                    Answer::Entry(entry) => entries.push(entry),
                     other => break other,
                 }
             };
             let settled = match (path, answer) {
                 (Some(path), answer) => settled(path, u64::MAX, answer)?,
-                (None, Some(Answer::Failed(failed))) => return Err(SandboxError::Unfit(failed.reason)),
-                (None, Some(Answer::Gone(reason))) => return Err(SandboxError::Gone(reason)),
-                (None, Some(Answer::Done)) => Outcome::Done(()),
+                (None, Answer::Failed(failed)) => return Err(SandboxError::Unfit(failed.reason)),
+                (None, Answer::Done) => Outcome::Done(()),
                 (None, _) => Outcome::Again,
             };
             if let Outcome::Done(()) = settled {
@@ -191,15 +202,13 @@ pub enum Piece {
     Next(Bytes),
 }
 
-fn settled(path: &WorkspacePath, limit: u64, answer: Option<Answer>) -> Result<Outcome<()>, SandboxError> {
+fn settled(path: &WorkspacePath, limit: u64, answer: Answer) -> Result<Outcome<()>, SandboxError> {
     match answer {
-        Some(Answer::Done) => Ok(Outcome::Done(())),
-        Some(Answer::Failed(failed)) => Err(refusal(path, limit, failed)),
-        Some(Answer::Gone(reason)) => Err(SandboxError::Gone(reason)),
-        Some(Answer::Broken | Answer::Data(_) | Answer::Entry(_) | Answer::Exit(_) | Answer::Output(..)) => {
+        Answer::Done => Ok(Outcome::Done(())),
+        Answer::Failed(failed) => Err(refusal(path, limit, failed)),
+        Answer::Broken | Answer::Data(_) | Answer::Entry(_) | Answer::Exit(_) | Answer::Output(..) => {
             Ok(Outcome::Again)
         }
-        None => Err(SandboxError::Gone("its helper has ended".to_owned())),
     }
 }
 

@@ -10,7 +10,7 @@ use futures_util::Stream;
 use tidemill_helper::message::KEY;
 use tokio::io::AsyncWrite;
 
-use crate::sandbox::SandboxError;
+use crate::sandbox::{SandboxError, engine_gone};
 
 /// Both directions of a stream.
 pub struct Ends {
@@ -25,6 +25,29 @@ pub struct Ends {
 pub trait Link: Send + Sync + fmt::Debug {
     /// Opens it, again when it broke. [`SandboxError::Gone`] when there is no helper any more.
     async fn open(&self) -> Result<Ends, SandboxError>;
+
+    /// Whether there can be a second stream: one that is silent is then given up for another.
+    fn reopens(&self) -> bool {
+        true
+    }
+}
+
+/// Why there is no helper any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// The sandbox is gone.
+    Sandbox(String),
+    /// The engine, or the way to it, is.
+    Engine(String),
+}
+
+impl From<Loss> for SandboxError {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::Sandbox(reason) => Self::Gone(reason),
+            Loss::Engine(reason) => Self::Engine(engine_gone(&reason)),
+        }
+    }
 }
 
 /// What a host proves itself with to one helper; nobody in the sandbox knows it.

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use crate::event::id::Digest;
 
-pub use client::Client;
+pub use client::{Client, PAUSED};
 pub use files::Piece;
 pub use link::{Ends, Key, Link};
 pub use process::{Next, Process};

@@ -7,12 +7,14 @@ use bytes::Bytes;
 use tidemill_helper::frame::{Frame, LONGEST};
 use tidemill_helper::message::{Exit, How, Start, Stdio, kind};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use crate::sandbox::helper::client::Client;
+use crate::diagnostic::Diagnostic;
+use crate::sandbox::helper::client::{Client, UNANSWERED};
 use crate::sandbox::helper::route::Answer;
 use crate::sandbox::output::Gathering;
 use crate::sandbox::{Command, Executed, SandboxError};
+use crate::workflow::units::show_duration;
 
 /// Output that is not yet said to have arrived: the helper keeps it until then.
 const UNTOLD: u64 = 512 * 1024;
@@ -48,6 +50,8 @@ pub struct Process {
     seen: u64,
     told: u64,
     left: bool,
+    /// By then its end must have been told, where it has a timeout: the helper's clock may stand still.
+    until: Option<Instant>,
 }
 
 impl Client {
@@ -66,7 +70,8 @@ impl Client {
             return Err(SandboxError::Unfit(why));
         }
         let answers = self.shared.routes.follow(id, payload.clone(), 0);
-        let process = self.process(id, answers, 0);
+        let mut process = self.process(id, answers, 0);
+        process.until = Instant::now().checked_add(command.timeout.saturating_add(UNANSWERED));
         self.shared.say(Frame::new(kind::START, id, payload)).await?;
         Ok(process)
     }
@@ -80,7 +85,7 @@ impl Client {
     }
 
     fn process(&self, id: u32, answers: mpsc::Receiver<Answer>, seen: u64) -> Process {
-        Process { client: self.clone(), id, answers, held: None, seen, told: seen, left: false }
+        Process { client: self.clone(), id, answers, held: None, seen, told: seen, left: false, until: None }
     }
 
     /// Runs a command to its end.
@@ -124,7 +129,7 @@ impl Process {
         loop {
             let answer = match self.held.take() {
                 Some((offset, bytes)) => Some(Answer::Output(offset, bytes)),
-                None => self.answers.recv().await,
+                None => self.answer().await?,
             };
             match answer {
                 Some(Answer::Output(offset, bytes)) => {
@@ -148,13 +153,25 @@ impl Process {
                     return Ok(Next::Output(bytes.slice(again..)));
                 }
                 Some(Answer::Exit(exit)) => return Ok(Next::Ended(exit)),
-                Some(Answer::Gone(reason)) => return Err(SandboxError::Gone(reason)),
                 Some(Answer::Failed(failed)) => return Err(SandboxError::Unfit(failed.reason)),
                 // The conversation attaches a command again by itself; the rest is not said of commands.
                 Some(Answer::Broken | Answer::Data(_) | Answer::Entry(_) | Answer::Done) => {}
-                None => return Err(SandboxError::Gone("its helper has ended".to_owned())),
+                None => return Err(self.client.shared.lost()),
             }
         }
+    }
+
+    async fn answer(&mut self) -> Result<Option<Answer>, SandboxError> {
+        let Some(until) = self.until else {
+            return Ok(self.answers.recv().await);
+        };
+        let answer = timeout_at(until, self.answers.recv()).await;
+        answer.map_err(|_| {
+            let over = show_duration(UNANSWERED);
+            let message = format!("a command's end was not told within {over} of its timeout");
+            let help = "was the container paused, or is the machine overloaded? run it again";
+            SandboxError::Engine(Diagnostic::new("sandbox::no_answer", message).help(help))
+        })
     }
 
     /// Follows it to its end.
@@ -191,7 +208,13 @@ fn executed(exit: &Exit, mut gathering: Gathering, took: Duration) -> Executed {
         How::NotStarted(ENOENT) => Some(NOT_FOUND),
         How::NotStarted(_) => Some(NOT_RUN),
     };
-    Executed { exit: code, timed_out: exit.how == How::TimedOut, output: gathering.finish(), took }
+    Executed {
+        exit: code,
+        timed_out: exit.how == How::TimedOut,
+        out_of_memory: exit.out_of_memory,
+        output: gathering.finish(),
+        took,
+    }
 }
 
 impl Drop for Process {

@@ -32,8 +32,6 @@ pub(super) enum Answer {
     Failed(Failed),
     /// The stream broke on the way; what was asked must be asked again.
     Broken,
-    /// The sandbox is gone.
-    Gone(String),
 }
 
 /// Who asked.
@@ -104,22 +102,20 @@ impl Routes {
 
     /// The stream broke: what is done once must be asked again.
     pub(super) async fn broke(&self) {
-        self.tell(|asker| asker.command.is_none(), || Answer::Broken).await;
-    }
-
-    /// There will be no more answers.
-    pub(super) async fn gone(&self, reason: &str) {
-        self.tell(|_| true, || Answer::Gone(reason.to_owned())).await;
-    }
-
-    async fn tell(&self, whom: impl Fn(&Asker) -> bool, what: impl Fn() -> Answer) {
-        let senders: Vec<mpsc::Sender<Answer>> = {
+        let once: Vec<mpsc::Sender<Answer>> = {
             let askers = self.askers();
-            askers.values().filter(|asker| whom(asker)).map(|asker| asker.answers.clone()).collect()
+            let once = askers.values().filter(|asker| asker.command.is_none());
+            once.map(|asker| asker.answers.clone()).collect()
         };
-        for sender in senders {
-            let _ = sender.send(what()).await;
+        for sender in once {
+            // One that has gone away asks nothing again.
+            let _ = sender.send(Answer::Broken).await;
         }
+    }
+
+    /// There will be no more answers: whoever waits for one has come to the end.
+    pub(super) fn end(&self) {
+        self.askers().clear();
     }
 }
 

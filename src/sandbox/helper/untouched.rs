@@ -10,10 +10,9 @@ impl Client {
     /// Makes sure that nothing runs in the sandbox but the helper, and that nothing stands where commands can write.
     pub async fn untouched(&self) -> Result<(), SandboxError> {
         let mut asked = self.ask(kind::UNTOUCHED, Vec::new()).await?;
-        match asked.answers.recv().await {
-            Some(Answer::Done) => Ok(()),
-            Some(Answer::Failed(failed)) => Err(SandboxError::Unfit(failed.reason)),
-            Some(Answer::Gone(reason)) => Err(SandboxError::Gone(reason)),
+        match asked.next().await? {
+            Answer::Done => Ok(()),
+            Answer::Failed(failed) => Err(SandboxError::Unfit(failed.reason)),
             _ => Err(SandboxError::Unfit("the stream to its helper broke".to_owned())),
         }
     }

@@ -190,6 +190,10 @@ impl Link for Pipes {
         let (input, output) = ends.ok_or_else(|| SandboxError::Gone("its process ended".to_owned()))?;
         Ok(Ends { input: Box::pin(input), output: Box::pin(ReaderStream::new(output)) })
     }
+
+    fn reopens(&self) -> bool {
+        false
+    }
 }
 
 #[async_trait]

@@ -74,30 +74,21 @@ pub(super) struct Gateway {
     events: std::sync::Mutex<Option<mpsc::UnboundedReceiver<What>>>,
 }
 
-impl Docker {
-    /// Makes the networks and starts the gateway. What was made is removed when something fails.
-    pub(super) async fn start_gateway(
-        &self,
-        name: &str,
-        run: &RunId,
-        reach: &Reach,
-        outside: &Outside,
-    ) -> Result<Gateway> {
-        let parts = Parts {
+impl Parts {
+    /// Of the sandbox `name`.
+    pub(super) fn named(name: &str, reach: &Reach) -> Self {
+        Self {
             container: format!("{name}-gateway"),
             inside: format!("{name}-inside"),
             outside: format!("{name}-outside"),
             trust: Some(format!("{name}-trust")).filter(|_| !reach.credentials.is_empty()),
-        };
-        let started = self.assemble(&parts, run, reach, outside).await;
-        if started.is_err() {
-            // The first error is the one to report; what is left is found by the sweep.
-            let _ = self.remove_parts(&parts).await;
         }
-        started
     }
+}
 
-    async fn assemble(
+impl Docker {
+    /// Makes the networks and starts the gateway. What was made when something fails is the caller's to remove.
+    pub(super) async fn start_gateway(
         &self,
         parts: &Parts,
         run: &RunId,

@@ -13,12 +13,12 @@ use tokio_util::io::ReaderStream;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
-use crate::sandbox::Progress;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
 use crate::sandbox::docker::images::Base;
 use crate::sandbox::docker::images::made::{IMAGE_LABEL, Made};
 use crate::sandbox::docker::images::settings::{env, mirrors, proxies};
+use crate::sandbox::{Progress, scratch};
 
 /// Lines of a failed script that are shown.
 const LAST_LINES: usize = 15;
@@ -40,7 +40,7 @@ impl Docker {
     ) -> Result<Base> {
         let (path, tag) = self.script(script)?;
         progress.begin(&format!("making a base in place of {reference} with {script}"));
-        let folder = tempfile::tempdir().map_err(|error| no_room(&error.to_string()))?;
+        let folder = scratch::folder().map_err(|error| no_room(&error.to_string()))?;
         let rootfs = folder.path().join("rootfs.tar");
         run(script, &path, &rootfs, &self.reach(), progress).await?;
         progress.at("importing it");

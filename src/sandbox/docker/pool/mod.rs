@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::diagnostic::Result;
 use crate::event::id::RunId;
 use crate::sandbox::docker::Docker;
+use crate::sandbox::docker::belongings::Belongings;
 use crate::sandbox::docker::container::{Container, Filled};
 use crate::sandbox::docker::pool::ready::Ready;
 use crate::sandbox::docker::pool::shape::Shape;
@@ -79,7 +80,7 @@ impl Docker {
                 }
                 Err(why) => {
                     refused.push(why);
-                    self.discard(ready);
+                    self.put_away(ready);
                 }
             }
         };
@@ -91,7 +92,7 @@ impl Docker {
     /// Makes in the background what is missing of a shape that was just asked for.
     fn refill(&self, shape: Shape, image: ReadyImage) {
         let (missing, displaced) = self.pool.shelves().reserve(&shape);
-        self.discard_all(displaced);
+        self.put_all_away(displaced);
         if missing == 0 {
             return;
         }
@@ -105,7 +106,7 @@ impl Docker {
                     None
                 };
                 let left = engine.pool.shelves().put(&shape, ready, Instant::now());
-                engine.discard_all(left);
+                engine.put_all_away(left);
             }
         });
     }
@@ -113,28 +114,29 @@ impl Docker {
     /// Removes what has stood ready unused for too long, as of `now`.
     pub(super) fn remove_stale(&self, now: Instant) {
         let stale = self.pool.shelves().take_older(IDLE, now);
-        self.discard_all(stale);
+        self.put_all_away(stale);
     }
 
     /// Takes no more in, and begins to remove all that stands ready; ends when nothing is being made any more.
     pub(super) async fn empty_pool(&self) {
         let standing = self.pool.shelves().close();
-        self.discard_all(standing);
+        self.put_all_away(standing);
         self.pool.filling.close();
         self.pool.filling.wait().await;
     }
 
-    fn discard_all(&self, ready: impl IntoIterator<Item = Ready>) {
+    fn put_all_away(&self, ready: impl IntoIterator<Item = Ready>) {
         for ready in ready {
-            self.discard(ready);
+            self.put_away(ready);
         }
     }
 
-    fn discard(&self, ready: Ready) {
+    fn put_away(&self, ready: Ready) {
         let engine = self.clone();
         self.removals.spawn(async move {
-            // What is not removed now is found by the sweep after this process.
-            let _ = engine.remove_both(&ready.up.id, &ready.volume).await;
+            let belongings = Belongings { container: ready.up.id, volume: ready.volume, parts: None };
+            // What is not removed now is tried again with the next sweep.
+            let _ = engine.discard(&belongings).await;
         });
     }
 }

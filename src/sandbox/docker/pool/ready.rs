@@ -6,6 +6,7 @@ use crate::diagnostic::Result;
 use crate::event::isolation::Isolation;
 use crate::sandbox::ReadyImage;
 use crate::sandbox::docker::Docker;
+use crate::sandbox::docker::belongings::Belongings;
 use crate::sandbox::docker::container::Up;
 use crate::sandbox::docker::first::Hands;
 use crate::sandbox::docker::pool::shape::Shape;
@@ -31,8 +32,9 @@ impl Docker {
             // Without the helper nobody could give its commands their variables.
             Ok(up) if matches!(up.hands, Hands::Helper(_)) => Some(Ready { up, volume: name }),
             Ok(_) | Err(_) => {
-                // What is left is found by the sweep after this process.
-                let _ = self.remove_both(&name, &name).await;
+                let belongings = Belongings { container: name.clone(), volume: name, parts: None };
+                // What is not removed now is tried again with the next sweep.
+                let _ = self.discard(&belongings).await;
                 None
             }
         }

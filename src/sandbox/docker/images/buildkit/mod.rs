@@ -71,7 +71,7 @@ impl Docker {
         let api = format!("/v{}.{}", version.major_version, version.minor_version);
         let asked = session.head(Request::post(format!("{api}/session"))).body(empty());
         let (response, _serving) =
-            send(asked.map_err(|error| gone(error.to_string()))?).await.map_err(gone)?;
+            send(&self.host, asked.map_err(|error| gone(error.to_string()))?).await.map_err(gone)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(no_buildkit(&order.name));
         }
@@ -87,7 +87,7 @@ impl Docker {
             .header("content-type", "application/x-tar")
             .body(body);
         let (response, _building) =
-            send(asked.map_err(|error| gone(error.to_string()))?).await.map_err(gone)?;
+            send(&self.host, asked.map_err(|error| gone(error.to_string()))?).await.map_err(gone)?;
         follow(&order.name, response, log).await
     }
 }
@@ -97,8 +97,11 @@ fn empty() -> Body {
 }
 
 /// Sends a request over a connection of its own, which lasts as long as what comes with the answer.
-async fn send(request: Request<Body>) -> Result<(Response<Incoming>, AbortOnDropHandle<()>), String> {
-    let stream = dial().await.map_err(|error| error.to_string())?;
+async fn send(
+    host: &str,
+    request: Request<Body>,
+) -> Result<(Response<Incoming>, AbortOnDropHandle<()>), String> {
+    let stream = dial(host).await.map_err(|error| error.to_string())?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| error.to_string())?;
