@@ -117,6 +117,7 @@ async fn an_input_cannot_be_changed_renamed_or_removed() {
             "rm -f shared/given.txt",
             "mv input elsewhere",
             "mv shared/given.txt other",
+            "mv shared elsewhere",
             "mv top.txt other",
             "rm -f top.txt",
             "chmod u+w input/data.csv",
@@ -127,9 +128,10 @@ async fn an_input_cannot_be_changed_renamed_or_removed() {
             assert_ne!(shell(&sandbox, attempt).await.exit, Some(0), "`{attempt}` worked");
         }
         assert_eq!(says(&sandbox, "cat input/data.csv shared/given.txt top.txt").await, "a,b\ngiventop");
+        // What can be read can be copied; where a move is one, it leaves a copy behind when it fails.
         says(
             &sandbox,
-            "echo more >> shared/mine.txt && mkdir output && echo new > shared/new && rm shared/mine.txt",
+            "rm -f other && echo more >> shared/mine.txt && mkdir output && echo new > shared/new && rm shared/mine.txt",
         )
         .await;
         // Writing a file for the agent has no more rights than the agent.

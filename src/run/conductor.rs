@@ -31,7 +31,9 @@ use crate::run::{checks, guarded, inputs, models, network};
 use crate::sandbox::{Progress, ReadyImage, Sandbox, Spec};
 use crate::script::{self, Loaded};
 use crate::store::{RunRow, Store};
+use crate::workflow::Workflow;
 use crate::workflow::agent::Prompt;
+use crate::workflow::image::Origin;
 use crate::workflow::sandbox::Kind;
 use crate::workflow::view::{Artifact, RunView};
 
@@ -81,7 +83,14 @@ impl Conduct for Conductor {
     async fn conduct(&self, run: &RunRow, stop: CancellationToken) -> Result<RunState> {
         let journal = Journal::of(&self.project, &self.store, &run.id);
         let folder = RunFolder::new(&self.project.state(), &run.id);
-        let outcome = self.story(run, &folder, &journal, &stop).await.unwrap_or_else(Outcome::Failed);
+        let (journal, outcome) = match self.load(run).await {
+            Ok(loaded) => {
+                let journal = journal.guarding(secrets(&loaded.workflow));
+                let told = self.story(run, &loaded, &folder, &journal, &stop).await;
+                (journal, told.unwrap_or_else(Outcome::Failed))
+            }
+            Err(diagnostic) => (journal, Outcome::Failed(diagnostic)),
+        };
         if matches!(outcome, Outcome::Stopped) && self.on_stop == OnStop::Interrupt {
             folder.tidy();
             return Ok(RunState::Running);
@@ -107,6 +116,7 @@ impl Conductor {
     async fn story(
         &self,
         run: &RunRow,
+        loaded: &Loaded,
         folder: &RunFolder,
         journal: &Journal,
         stop: &CancellationToken,
@@ -114,13 +124,11 @@ impl Conductor {
         journal.enter(RunState::Preparing).await?;
         // What an attempt left that a dead process began.
         folder.forget_artifacts();
-        let loaded = self.load(run).await?;
-        let journal = &journal.guarding(network::secrets(&loaded.workflow.network));
         let view = Arc::new(self.view(run, folder).await?);
         let model = models::open(&self.project, &run.model).await?;
         let limits = &loaded.workflow.limits;
         let price = models::require_price(&self.project, &run.model, limits)?;
-        let guards = guarded::pipeline(&loaded, &view);
+        let guards = guarded::pipeline(loaded, &view);
         for input in &view.inputs {
             let name = input.path.display();
             let subject = Subject::Input { name: &name, size: input.size, file: &input.file };
@@ -128,7 +136,7 @@ impl Conductor {
                 return Ok(Outcome::Denied { guard, reason });
             }
         }
-        let prompt = match self.prompt(&loaded, &view, &guards, journal).await? {
+        let prompt = match self.prompt(loaded, &view, &guards, journal).await? {
             Ok(prompt) => prompt,
             Err(denied) => return Ok(denied),
         };
@@ -138,7 +146,7 @@ impl Conductor {
         if stop.is_cancelled() {
             return Ok(Outcome::Stopped);
         }
-        let work = Work { loaded: &loaded, model, guards, view, prompt, folder, journal, budget };
+        let work = Work { loaded, model, guards, view, prompt, folder, journal, budget };
         self.sandboxed(run, work, stop).await
     }
 
@@ -276,9 +284,14 @@ impl Conductor {
                 Ended::Denied { guard, reason } => return Ok(Outcome::Denied { guard, reason }),
                 Ended::Stopped => return Ok(Outcome::Stopped),
                 Ended::Exhausted(limit) => {
-                    let taken =
-                        checks::collect(work.loaded, sandbox.as_ref(), work.folder, attempt, journal).await?;
-                    return Ok(Outcome::Exhausted { limit, artifacts: taken.artifacts });
+                    let taking =
+                        checks::collect(work.loaded, sandbox.as_ref(), work.folder, attempt, journal);
+                    let artifacts = match deadline.race_closing(taking).await {
+                        Ok(taken) => taken?.artifacts,
+                        // What a sandbox that does not answer holds is lost; why the run ends is not.
+                        Err(_) => Vec::new(),
+                    };
+                    return Ok(Outcome::Exhausted { limit, artifacts });
                 }
             }
             journal.enter(RunState::Checking).await?;
@@ -387,6 +400,15 @@ impl Conductor {
     fn relative(&self, path: &std::path::Path) -> String {
         path.strip_prefix(&self.project.root).unwrap_or(path).display().to_string()
     }
+}
+
+/// The variables with all a workflow's secrets.
+fn secrets(workflow: &Workflow) -> Vec<String> {
+    let mut names = network::secrets(&workflow.network);
+    if let Origin::Folder(folder) = &workflow.image.origin {
+        names.extend(folder.secrets.values().cloned());
+    }
+    names
 }
 
 /// The end of a run that waited for something else than the model or a tool.

@@ -47,9 +47,10 @@ pub fn require_price(project: &Project, name: &str, limits: &Limits) -> Result<O
     Ok(price)
 }
 
-/// Knows every secret the project's models use.
+/// Knows every secret the project's settings name.
 pub fn redactor(project: &Project) -> Redactor {
-    let named = project.config.models.values().filter_map(|model| model.api_key_env.clone());
+    let keys = project.config.models.values().filter_map(|model| model.api_key_env.clone());
+    let named = keys.chain(project.config.registries.values().map(|registry| registry.password_env.clone()));
     Redactor::new(named.chain(["OPENAI_API_KEY".to_owned()]), &env)
 }
 

@@ -15,6 +15,8 @@ use crate::sys::{self, Forked, signal_number};
 
 /// Bytes of input that wait for the command to read them.
 const MOST_INPUT: usize = 16 << 20;
+/// Bytes of a verdict, which a pipe takes and gives in one piece.
+const VERDICT: usize = 1024;
 /// Bytes read at once.
 const PIECE: usize = 16 * 1024;
 /// A tree that was killed is gone by then; if not, everything in the container is killed.
@@ -74,6 +76,7 @@ impl Running {
                 (Some(outer.try_clone()?), Some(outer), vec![source], Ends::Terminal(inner))
             }
         };
+        sys::set_nonblocking(status.as_fd())?;
         let memory_kills = memory::kills();
         let supervisor = match sys::split()? {
             Forked::Child => supervise(start, &ends, status_end),
@@ -220,12 +223,20 @@ impl Running {
         });
     }
 
-    /// Hears its supervisor's verdict; for when [`Running::status`] is readable.
+    /// Hears its supervisor's verdict; for when [`Running::status`] is readable. It comes in one piece.
     pub fn hear(&mut self) {
-        if let Some(mut status) = self.status.take() {
-            // The supervisor ends right after it has spoken, so this waits for the end of the pipe for a moment only.
-            let _ = status.read_to_end(&mut self.said);
+        let Some(status) = &mut self.status else {
+            return;
+        };
+        let mut verdict = [0; VERDICT];
+        match status.read(&mut verdict) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Ok(length) => self.said.extend_from_slice(&verdict[..length]),
+            Err(_) => {}
         }
+        self.status = None;
+        // It has nothing left to do, and whoever may have stopped it must not keep it.
+        let _ = sys::send_signal(self.supervisor, signal_number::KILL);
     }
 
     /// Its supervisor has spoken: what is in the pipes now is all there will be.

@@ -156,8 +156,8 @@ impl Reading {
         if metadata.size() > asked.limit {
             return Err(Failed { obstacle: Obstacle::TooLarge, reason: metadata.size().to_string() });
         }
-        // A file that grows is read up to the limit; sparse giants are excluded by their size.
-        Ok(Self { file, left: asked.limit, read: 0 })
+        // One byte more than may come: a file that grows is noticed by whoever asked.
+        Ok(Self { file, left: asked.limit.saturating_add(1), read: 0 })
     }
 
     /// The next bytes; nothing at the end.

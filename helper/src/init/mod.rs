@@ -50,10 +50,10 @@ pub fn run() -> io::Result<()> {
         let now = Instant::now();
         if heard.is_some_and(|at| now < at + SILENCE) {
             served.tell_host();
-            served.outgoing.pump()?;
         } else {
             served.go_on_alone();
         }
+        served.outgoing.pump()?;
         let ready = wait(&input, &served, now)?;
         if ready.input {
             match incoming.read(&mut input)? {

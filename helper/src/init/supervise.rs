@@ -14,6 +14,8 @@ use crate::init::tree;
 use crate::message::{How, KEY_VARIABLE, Start};
 use crate::sys::{self, Disposition, Patience, Waited, errno, signal_number};
 
+/// Bytes of a reason: with them a verdict goes through a pipe in one piece.
+const LONGEST_REASON: usize = 500;
 /// What is left is looked at again after this while.
 const PAUSE: Duration = Duration::from_micros(500);
 
@@ -52,7 +54,8 @@ impl Verdict {
             How::TimedOut => (3, 0),
         };
         let mut fields = Fields::default();
-        fields.u8(tag).i32(code).rest(self.reason.as_bytes());
+        let reason = self.reason.as_bytes();
+        fields.u8(tag).i32(code).rest(&reason[..reason.len().min(LONGEST_REASON)]);
         fields.done()
     }
 

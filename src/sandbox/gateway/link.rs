@@ -73,9 +73,13 @@ impl Link {
 
     /// Asks for the last numbers and ends the gateway.
     pub(in crate::sandbox) async fn close(mut self) {
-        self.send(Frame::new(wire::FINISH, 0, "")).await;
+        let farewell = async {
+            // One that takes no more frames has ended.
+            let _ = self.to_gateway.send(Frame::new(wire::FINISH, 0, "")).await;
+            let _ = (&mut self.reading).await;
+        };
         // One that says nothing has ended already, or is ended by its removal.
-        let _ = tokio::time::timeout(FAREWELL, &mut self.reading).await;
+        let _ = tokio::time::timeout(FAREWELL, farewell).await;
     }
 }
 

@@ -261,6 +261,8 @@ async fn converse(greeted: Greeted, said: &mut Said, routes: &Routes, silence: D
         loop {
             let mut bytes = Vec::new();
             tokio::select! {
+                // In this order: what was asked for is said before it is taken back.
+                biased;
                 Some(frame) = said.requested.recv() => frame.encode(&mut bytes),
                 Some(frame) = said.mentioned.recv() => frame.encode(&mut bytes),
                 _ = ping.tick() => Frame::new(kind::PING, 0, []).encode(&mut bytes),
@@ -278,8 +280,13 @@ async fn converse(greeted: Greeted, said: &mut Said, routes: &Routes, silence: D
     };
     let reading = async {
         loop {
-            while let Ok(Some(frame)) = decoder.next() {
-                routes.hand(frame).await;
+            loop {
+                match decoder.next() {
+                    Ok(Some(frame)) => routes.hand(frame).await,
+                    Ok(None) => break,
+                    // Not frames of ours: the stream is opened again, and begins anew.
+                    Err(_) => return,
+                }
             }
             match timeout(silence, output.next()).await {
                 Ok(Some(Ok(piece))) => decoder.feed(&piece),

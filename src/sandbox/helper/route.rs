@@ -86,18 +86,21 @@ impl Routes {
         let Some(answer) = answer(frame) else {
             return;
         };
-        let sender = {
-            let mut askers = self.askers();
-            let Some(asker) = askers.get_mut(&id) else {
-                return;
-            };
-            if let (Answer::Output(offset, bytes), Some((_, seen))) = (&answer, &mut asker.command) {
-                *seen = offset + bytes.len() as u64;
-            }
-            asker.answers.clone()
+        let Some(sender) = self.askers().get(&id).map(|asker| asker.answers.clone()) else {
+            return;
+        };
+        let end = match &answer {
+            Answer::Output(offset, bytes) => Some(offset + bytes.len() as u64),
+            _ => None,
         };
         // An asker that has gone away needs no answer.
         let _ = sender.send(answer).await;
+        // Only now: what is dropped on the way here is asked for again.
+        if let (Some(end), Some(asker)) = (end, self.askers().get_mut(&id))
+            && let Some((_, seen)) = &mut asker.command
+        {
+            *seen = end;
+        }
     }
 
     /// The stream broke: what is done once must be asked again.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,14 +22,33 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Holds the process `pid`, and all it will start, to the limits: together where this process may make control groups,
 /// each by itself in any case. `folder` is the sandbox's own, and names the groups.
 pub(super) fn hold(pid: u32, folder: &Path, limits: &Limits) -> io::Result<()> {
-    if let Some(groups) = groups(folder) {
-        let made = groups.iter().try_for_each(|group| group.make(limits).and_then(|()| group.enter(pid)));
-        if made.is_err() {
-            // Not this process's to make: the limits of each process have to do.
-            release(folder);
-        }
+    let together = groups(folder).is_some_and(|groups| {
+        groups.iter().try_for_each(|group| group.make(limits).and_then(|()| group.enter(pid))).is_ok()
+    });
+    limit(pid, &[(Resource::Core, 0), (Resource::Data, limits.memory)])?;
+    if !together {
+        // Not this process's to make: the limits of each process have to do. The kernel counts the user's processes
+        // outside as well, so those that run already come on top.
+        release(folder);
+        limit(pid, &[(Resource::Nproc, limits.pids + processes_of_user())])?;
     }
-    Ok(limit_each(pid, limits)?)
+    Ok(())
+}
+
+/// Whether [`hold`] will be able to hold all processes together, tried with a group of no limits.
+pub(super) fn can_hold_together(folder: &Path) -> bool {
+    let made =
+        groups(folder).is_some_and(|groups| groups.iter().all(|group| fs::create_dir(&group.path).is_ok()));
+    release(folder);
+    made
+}
+
+/// Threads of this process's user, all of which count.
+fn processes_of_user() -> u64 {
+    let user = rustix::process::getuid().as_raw();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let own = entries.filter(|entry| entry.metadata().is_ok_and(|data| data.uid() == user));
+    own.filter_map(|entry| Some(fs::read_dir(entry.path().join("task")).ok()?.count() as u64)).sum()
 }
 
 /// Removes a sandbox's groups. Whether none is left.
@@ -134,14 +154,11 @@ fn quota(limits: &Limits) -> u64 {
     (limits.nano_cpus / 1_000_000 * PERIOD / 1000).max(1000)
 }
 
-/// Limits of each process, inherited by what it starts: no core files, and no more memory than all may have. The count
-/// of processes is the user's in the sandbox's own namespace.
-fn limit_each(pid: u32, limits: &Limits) -> rustix::io::Result<()> {
+/// Limits of a process, inherited by what it starts.
+fn limit(pid: u32, limits: &[(Resource, u64)]) -> rustix::io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    for (resource, most) in
-        [(Resource::Core, 0), (Resource::Data, limits.memory), (Resource::Nproc, limits.pids)]
-    {
-        prlimit(pid, resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    for (resource, most) in limits {
+        prlimit(pid, *resource, Rlimit { current: Some(*most), maximum: Some(*most) })?;
     }
     Ok(())
 }

@@ -45,11 +45,21 @@ pub(super) fn lay_out(folder: &Path, files: &[Placement]) -> io::Result<Vec<Give
             bound.push(what);
         }
     }
+    // A folder that commands may rename would take what was given along: as a mount point it stays where it is.
+    let mut pinned: Vec<String> = bound.iter().flat_map(|what| ancestors(what)).collect();
+    pinned.sort();
+    pinned.dedup();
+    let at = |what: &str| Path::new("/workspace").join(what);
+    let pinned = pinned.iter().map(|what| Given::Pinned(at(what)));
     bound.sort();
-    Ok(bound
-        .into_iter()
-        .map(|what| Given { host: root.join(&what), place: Path::new("/workspace").join(what) })
+    Ok(pinned
+        .chain(bound.iter().map(|what| Given::Bound { host: root.join(what), place: at(what) }))
         .collect())
+}
+
+/// The folders above a path, topmost first.
+fn ancestors(path: &str) -> Vec<String> {
+    path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect()
 }
 
 /// A link to the file where that is possible: a large input takes no time and no room.
@@ -89,8 +99,12 @@ pub(super) fn clear(folder: &Path) -> io::Result<()> {
 
 /// A folder of given files looks read-only from within as well.
 pub(super) fn close(given: &[Given]) -> io::Result<()> {
-    for folder in given.iter().map(|given| &given.host).filter(|host| host.is_dir()) {
-        fs::set_permissions(folder, fs::Permissions::from_mode(READ_ONLY))?;
+    for given in given {
+        if let Given::Bound { host, .. } = given
+            && host.is_dir()
+        {
+            fs::set_permissions(host, fs::Permissions::from_mode(READ_ONLY))?;
+        }
     }
     Ok(())
 }

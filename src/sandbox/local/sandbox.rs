@@ -56,7 +56,7 @@ impl Local {
         let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Self {
             id,
-            isolation: isolation(version, spec),
+            isolation: isolation(version, spec, &folder),
             folder,
             spec: spec.clone(),
             started: OnceCell::new(),
@@ -75,9 +75,11 @@ impl Local {
     async fn begin(&self, given: &[Given]) -> Result<Started, SandboxError> {
         let key = Key::random().map_err(|error| cannot("make a key", &error))?;
         let helper = self.helper().map_err(|error| cannot("write the helper", &error))?;
-        let variables: Vec<(String, String)> = environment(&self.spec)
+        // First, so that the workflow's own comes after it and counts.
+        let variables: Vec<(String, String)> = [owned(("PATH", "/usr/local/bin:/usr/bin:/bin"))]
             .into_iter()
-            .chain([("PATH", "/usr/local/bin:/usr/bin:/bin"), (KEY_VARIABLE, &key.to_hex())].map(owned))
+            .chain(environment(&self.spec))
+            .chain([owned((KEY_VARIABLE, &key.to_hex()))])
             .collect();
         let mut child = Program::new(&helper)
             .args(["launch", super::PROGRAM])
@@ -102,6 +104,8 @@ impl Local {
         match Client::connect(link, key).await {
             Ok(client) => Ok(Started { client, child: Arc::new(Mutex::new(child)) }),
             Err(error) => {
+                // It may live and say nothing; then its complaint would never end.
+                let _ = child.start_kill();
                 let mut said = String::new();
                 if let Some(complaint) = complaint {
                     // Its own words tell more than that it does not answer.
@@ -140,7 +144,19 @@ fn cannot(what: &str, error: &io::Error) -> SandboxError {
 }
 
 /// What bubblewrap was told; that it obeys is for `tidemill doctor --sandbox` to attack.
-fn isolation(version: &str, spec: &Spec) -> Isolation {
+fn isolation(version: &str, spec: &Spec, folder: &Path) -> Isolation {
+    let mut weaker = vec![
+        "far fewer system calls are refused than by a container engine".to_owned(),
+        "the number of files is limited by their memory only".to_owned(),
+        "it ends with the process that started it".to_owned(),
+    ];
+    let held = limits::can_hold_together(folder);
+    if !held {
+        let words = "memory and processor time of all processes together are not limited: this user may make no \
+                     control groups";
+        weaker.push(words.to_owned());
+    }
+    let together = |limit: u64| if held { limit } else { 0 };
     Isolation {
         engine: format!("bubblewrap {version}"),
         image: "this machine's own system, read-only".to_owned(),
@@ -149,20 +165,17 @@ fn isolation(version: &str, spec: &Spec) -> Isolation {
         read_only_root: true,
         capabilities_dropped: vec!["ALL".to_owned()],
         security_options: vec!["no-new-privileges".to_owned()],
-        memory_bytes: spec.limits.memory,
-        nano_cpus: spec.limits.nano_cpus,
-        pids: spec.limits.pids,
-        mounts: vec!["/workspace (tmpfs, rw)".to_owned(), "/tmp (tmpfs, rw)".to_owned(), "/usr (bind, ro)".to_owned()],
+        memory_bytes: together(spec.limits.memory),
+        nano_cpus: together(spec.limits.nano_cpus),
+        pids: together(spec.limits.pids),
+        mounts: vec![
+            "/workspace (tmpfs, rw)".to_owned(),
+            "/tmp (tmpfs, rw)".to_owned(),
+            "/usr (bind, ro)".to_owned(),
+        ],
         init: true,
         execution: Execution::Helper,
-        weaker: vec![
-            "far fewer system calls are refused than by a container engine".to_owned(),
-            "memory, processes and processor time are limited only where this process may make control groups; each \
-             process by itself otherwise"
-                .to_owned(),
-            "the number of files is limited by their memory only".to_owned(),
-            "it ends with the process that started it".to_owned(),
-        ],
+        weaker,
         runtime: "bwrap".to_owned(),
         maps_users: true,
         ulimits: vec!["core=0".to_owned()],

@@ -50,10 +50,12 @@ const MASKED_FOLDERS: [&str; 3] = ["/proc/acpi", "/proc/asound", "/proc/scsi"];
 /// Bytes of shared memory.
 const SHARED_BYTES: u64 = 64 << 20;
 
-/// Something given to commands, read-only: a place on the host, and where it is in the sandbox.
-pub(super) struct Given {
-    pub(super) host: PathBuf,
-    pub(super) place: PathBuf,
+/// Something in the workspace before the first command.
+pub(super) enum Given {
+    /// A place on the host, read-only, and where it is in the sandbox.
+    Bound { host: PathBuf, place: PathBuf },
+    /// A folder commands may write into, and not rename or remove.
+    Pinned(PathBuf),
 }
 
 /// Bubblewrap's arguments for a sandbox.
@@ -110,8 +112,14 @@ pub(super) fn arguments(
     line.add(&["--perms", "1777", "--size", &TMP_BYTES.to_string(), "--tmpfs", "/tmp"]);
     line.add(&["--perms", "0755", "--size", &spec.limits.disk.to_string(), "--tmpfs", "/workspace"]);
     line.add(&["--ro-bind"]).path(helper).add(&[HELPER]);
-    for Given { host, place } in given {
-        line.add(&["--ro-bind"]).path(host).path(place);
+    for given in given {
+        match given {
+            Given::Bound { host, place } => drop(line.add(&["--ro-bind"]).path(host).path(place)),
+            Given::Pinned(place) => {
+                let size = spec.limits.disk.to_string();
+                line.add(&["--perms", "0755", "--size", &size, "--tmpfs"]).path(place);
+            }
+        }
     }
     line.add(&["--remount-ro", "/", "--chdir", "/workspace", "--", HELPER, "init"]);
     line.0
