@@ -18,7 +18,7 @@ use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, WorkflowRoute};
 use crate::run::queue::Conduct;
 use crate::run::sweeping::sweep_now_and_then;
-use crate::run::{abandoned, watching};
+use crate::run::{abandoned, ended, watching};
 use crate::sandbox::Engine;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::local::Bubblewrap;
@@ -105,6 +105,7 @@ async fn prepare(
     let engine = Docker::open(project).await?;
     super::sweep(context, &engine).await;
     abandoned::bury(project, store).await?;
+    ended::tidy(project, store).await?;
     let steps = Arc::new(Steps::new(context.screen));
     let conductor = watching::conductor(project, store, Arc::new(engine.clone()), steps);
     Ok((routes, Arc::new(conductor), engine))

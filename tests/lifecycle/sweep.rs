@@ -44,7 +44,8 @@ impl Engine for Counting {
 
 #[tokio::test]
 async fn every_minute_and_a_complaint_is_told_once() {
-    let (clock, engine) = (HastyClock::default(), Arc::new(Counting { well_until: 2, ..Counting::default() }));
+    let (clock, engine) =
+        (HastyClock::default(), Arc::new(Counting { well_until: 2, ..Counting::default() }));
     let engines: [Arc<dyn Engine>; 1] = [engine.clone()];
     let complaints = AtomicUsize::new(0);
     let sweeping = sweep_now_and_then(&clock, &engines, |_| {
