@@ -4,8 +4,8 @@ use tidemill::artifact::{self, Destination};
 use tidemill::event::What;
 use tidemill::event::id::RunId;
 use tidemill::event::state::RunState;
-use tidemill::run::abandoned;
 use tidemill::run::folder::RunFolder;
+use tidemill::run::{abandoned, ended};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::stage::Stage;
@@ -55,6 +55,22 @@ async fn a_run_started_by_hand_is_ended_when_its_process_is_gone_and_not_before(
     assert_eq!(abandoned::bury(project, &stage.store).await.expect("a store"), 1);
     let row = stage.store.run(&row.id).await.expect("a store").expect("the run");
     assert_eq!((row.state, row.report.expect("why").code.as_str()), (RunState::Failed, "run::interrupted"));
+}
+
+#[tokio::test]
+async fn what_a_killed_process_left_of_an_ended_run_is_tidied_up_and_what_works_is_left_alone() {
+    let stage = Stage::set(FIELDS, SCRIPT).await;
+    let project = &stage.conductor.project;
+    let ended = stage.play(None).await.row;
+    let works = stage.queue(None).await;
+    for row in [&ended, &works] {
+        stage.project.put(format!(".tidemill/runs/{}/input/0", row.id), "x");
+    }
+    stage.project.put(format!(".tidemill/runs/{}/kept/a.txt", ended.id), "kept");
+    assert_eq!(ended::tidy(project, &stage.store).await.expect("a store"), 1);
+    let left = stage.project.files(".tidemill/runs");
+    let expected = [format!("{}/kept/a.txt", ended.id), format!("{}/input/0", works.id)];
+    assert_eq!(left, expected.map(std::path::PathBuf::from));
 }
 
 #[tokio::test]

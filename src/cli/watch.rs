@@ -19,7 +19,7 @@ use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, WorkflowRoute};
 use crate::run::queue::Conduct;
 use crate::run::sweeping::sweep_now_and_then;
-use crate::run::{abandoned, watching};
+use crate::run::{abandoned, ended, watching};
 use crate::store::Store;
 
 /// Arguments of `tidemill watch`.
@@ -95,6 +95,7 @@ async fn prepare(
         engines.get(route.sandbox).await?;
     }
     abandoned::bury(project, store).await?;
+    ended::tidy(project, store).await?;
     let steps = Arc::new(Steps::new(context.screen));
     let conductor = Conductor::new(project, store, engines.clone(), steps, OnStop::Interrupt);
     Ok((routes, Arc::new(conductor), engines))

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
 
+/// Parts that are only needed while the run works.
+const PASSING: [&str; 2] = ["input", "artifacts"];
+
 /// A run's folder. What it holds while the run works goes away with [`RunFolder::tidy`]; what is kept aside stays.
 #[derive(Debug, Clone)]
 pub struct RunFolder(PathBuf);
@@ -53,9 +56,14 @@ impl RunFolder {
         let _ = std::fs::remove_dir_all(self.0.join("artifacts"));
     }
 
+    /// Whether it holds anything that is only needed while the run works.
+    pub fn is_untidy(&self) -> bool {
+        PASSING.iter().any(|part| self.0.join(part).exists()) || self.lock().exists()
+    }
+
     /// Removes what is only needed while the run works.
     pub fn tidy(&self) {
-        for part in ["input", "artifacts"] {
+        for part in PASSING {
             // What cannot be removed now does no harm and is found by its run's id.
             let _ = std::fs::remove_dir_all(self.0.join(part));
         }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{RunId, copy_hashed};
 use crate::event::isolation::Isolation;
-use crate::sandbox::collect::collect;
+use crate::sandbox::collect::{Ahead, collect};
 use crate::sandbox::folders::Folders;
 use crate::sandbox::helper::Process;
 use crate::sandbox::{
@@ -198,7 +198,7 @@ impl Sandbox for Files {
         caps: &Caps,
         into: &Path,
     ) -> Result<Collected, SandboxError> {
-        collect(paths, caps, async |path, limit| self.take(&path, limit, into)).await
+        collect(paths, caps, Ahead::NOTHING, async |path, limit| self.take(&path, limit, into)).await
     }
 
     async fn remove(&self) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::sandbox::collect::collect;
+use crate::sandbox::collect::{Ahead, collect};
 use crate::sandbox::docker::container::Container;
 use crate::sandbox::docker::first::Hands;
 use crate::sandbox::unpack::{Rules, Unpacker};
@@ -18,7 +18,11 @@ impl Container {
         caps: &Caps,
         into: &Path,
     ) -> Result<Collected, SandboxError> {
-        collect(paths, caps, async |path, limit| self.take_one(&path, limit, into).await).await
+        let ahead = match &self.hands {
+            Hands::Helper(_) => Ahead::SOME,
+            Hands::Exec => Ahead::NOTHING,
+        };
+        collect(paths, caps, ahead, async |path, limit| self.take_one(&path, limit, into).await).await
     }
 
     async fn take_one(

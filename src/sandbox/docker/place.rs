@@ -34,8 +34,13 @@ impl Container {
             self.upload(members(files)).await?;
             return Ok(placed);
         }
-        for file in files {
-            self.place_as_agent(file).await?;
+        match &self.hands {
+            Hands::Helper(client) => client.write_all(files).await?,
+            Hands::Exec => {
+                for file in files {
+                    self.move_in(file).await?;
+                }
+            }
         }
         Ok(placed)
     }
@@ -50,16 +55,6 @@ impl Container {
             Ok(()) => Ok(()),
             Err(error) if words(&error).contains("no space left") => Err(SandboxError::Engine(no_room())),
             Err(error) => Err(self.failed("place files in the workspace", error).await),
-        }
-    }
-
-    async fn place_as_agent(&self, file: Placement) -> Result<(), SandboxError> {
-        match &self.hands {
-            Hands::Helper(client) => {
-                let mode = file.mode.map_or(USUAL_MODE, Mode::bits);
-                client.write(&file.path, mode, &file.body).await
-            }
-            Hands::Exec => self.move_in(file).await,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tidemill_helper::frame::{Frame, LONGEST};
 use tidemill_helper::message::{Entry, List, Read, Write, kind};
 use tokio::sync::mpsc;
@@ -11,13 +12,16 @@ use tokio::time::timeout;
 use crate::diagnostic::Diagnostic;
 use crate::sandbox::helper::client::{Client, UNANSWERED, unanswered};
 use crate::sandbox::helper::route::{Answer, refusal};
-use crate::sandbox::{Body, SandboxError};
+use crate::sandbox::{Body, Placement, SandboxError, USUAL_MODE};
+use crate::workflow::mode::Mode;
 use crate::workflow::path::WorkspacePath;
 
 /// Where the helper finds the workspace.
 pub(super) const WORKSPACE: &str = "/workspace";
 /// Bytes of a file in one frame.
 const PIECE: usize = LONGEST / 4;
+/// Files written at once.
+const AT_ONCE: usize = 32;
 /// Times something is asked for when the stream breaks in between.
 const TRIES: usize = 3;
 
@@ -132,6 +136,16 @@ impl Client {
             }
         }
         Err(unsteady())
+    }
+
+    /// Writes files as [`Client::write`] does each, some at once: each by itself waits for its answer longer than for
+    /// anything else.
+    pub async fn write_all(&self, files: Vec<Placement>) -> Result<(), SandboxError> {
+        let files = stream::iter(files).map(Ok);
+        let writing = files.try_for_each_concurrent(AT_ONCE, async |file: Placement| {
+            self.write(&file.path, file.mode.map_or(USUAL_MODE, Mode::bits), &file.body).await
+        });
+        writing.await
     }
 
     async fn send_file(

@@ -6,6 +6,8 @@ mod link;
 mod process;
 mod route;
 mod take;
+#[cfg(test)]
+mod tests;
 mod untouched;
 
 use std::sync::LazyLock;

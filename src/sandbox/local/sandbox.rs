@@ -20,17 +20,16 @@ use tokio_util::io::ReaderStream;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::isolation::{Execution, Isolation};
-use crate::sandbox::collect::collect;
+use crate::sandbox::collect::{Ahead, collect};
 use crate::sandbox::helper::{Client, Ends, Key, Link, PROGRAM, Process};
 use crate::sandbox::local::limits;
 use crate::sandbox::local::place;
 use crate::sandbox::local::system::{AGENT, Given, arguments};
 use crate::sandbox::{
-    Caps, Collected, Command, Executed, Placed, Placement, Sandbox, SandboxError, Spec, Stdio, USUAL_MODE,
-    environment, no_room,
+    Caps, Collected, Command, Executed, Placed, Placement, Sandbox, SandboxError, Spec, Stdio, environment,
+    no_room,
 };
 use crate::workflow::manifest::Access;
-use crate::workflow::mode::Mode;
 use crate::workflow::path::WorkspacePath;
 
 /// Bytes of complaint that are told.
@@ -242,9 +241,8 @@ impl Sandbox for Local {
             self.started.get_or_try_init(async || self.begin(&given).await).await?;
         }
         let client = self.client().await?;
-        for file in files.iter().filter(|file| !is_first || file.access == Access::ReadWrite) {
-            client.write(&file.path, file.mode.map_or(USUAL_MODE, Mode::bits), &file.body).await?;
-        }
+        let written = files.into_iter().filter(|file| !is_first || file.access == Access::ReadWrite);
+        client.write_all(written.collect()).await?;
         Ok(placed)
     }
 
@@ -271,7 +269,7 @@ impl Sandbox for Local {
         into: &Path,
     ) -> Result<Collected, SandboxError> {
         let client = self.client().await?;
-        collect(paths, caps, async |path, limit| client.take(&path, limit, into).await).await
+        collect(paths, caps, Ahead::SOME, async |path, limit| client.take(&path, limit, into).await).await
     }
 
     async fn remove(&self) -> Result<()> {

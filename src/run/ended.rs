@@ -1,0 +1,30 @@
+//! Files of runs that have ended and whose process was killed before it could tidy up.
+
+use std::fs;
+
+use crate::config::Project;
+use crate::diagnostic::Result;
+use crate::event::id::RunId;
+use crate::run::folder::RunFolder;
+use crate::store::Store;
+
+/// Removes what ended runs needed only while they worked; what was kept aside stays. Gives how many runs had some.
+pub async fn tidy(project: &Project, store: &Store) -> Result<usize> {
+    let Ok(entries) = fs::read_dir(project.state().join("runs")) else {
+        // Nothing has run yet.
+        return Ok(0);
+    };
+    let mut tidied = 0;
+    for entry in entries.flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(RunId::parse) else {
+            continue;
+        };
+        let folder = RunFolder::new(&project.state(), &id);
+        let has_ended = store.run(&id).await?.is_some_and(|run| run.state.is_end());
+        if has_ended && folder.is_untidy() {
+            folder.tidy();
+            tidied += 1;
+        }
+    }
+    Ok(tidied)
+}
