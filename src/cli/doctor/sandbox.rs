@@ -37,9 +37,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<Exit> {
         let here = std::env::current_dir().unwrap_or_else(|_| ".".into());
         Project { root: here, config: Config::default() }
     });
-    let report = match args.local {
-        true => local(&project).await?,
-        false => container(context, &project, args.image.as_deref()).await?,
+    let report = if args.local {
+        local(&project).await?
+    } else {
+        container(context, &project, args.image.as_deref()).await?
     };
     if args.json {
         context.screen.line(super::super::json(&report)?);
@@ -60,9 +61,10 @@ async fn container(context: &Context, project: &Project, image: Option<&str>) ->
     let limits = limits();
     let sandbox = docker.start(&run, &ready, &Spec { limits: limits.clone(), ..Spec::default() }).await?;
     let mut probes = vec![outside::read_back(sandbox.isolation())];
-    probes.push(outside::labelled(docker.count_of(&run).await?));
+    let count = docker.count_of(&run).await;
     let attacked = attack(&sandbox, &limits, &[]).await;
     let removed = sandbox.remove().await;
+    probes.push(outside::labelled(count?));
     probes.extend(attacked?);
     removed?;
     probes.push(outside::nothing_left(docker.count_of(&run).await?));
