@@ -98,7 +98,7 @@ impl Docker {
             };
             self.create_and_start(&name, run, image, spec, gateway).await
         };
-        let started = self.while_it_answers("start the sandbox", starting).await;
+        let started = self.while_it_answers("start the sandbox", Box::pin(starting)).await;
         if started.is_err() {
             // The first error is the one to report.
             let _ = self.discard(&belongings).await;
