@@ -112,6 +112,13 @@ pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { fcntl(fd.as_raw_fd(), SET, flags | NONBLOCK) }).map(drop)
 }
 
+/// Lets a pipe hold more, so that both ends work longer before one waits for the other.
+pub fn widen_pipe(fd: BorrowedFd<'_>, bytes: c_int) -> io::Result<()> {
+    const SET_PIPE_SIZE: c_int = 1031;
+    // SAFETY: the descriptor is borrowed, so it is open.
+    check(unsafe { fcntl(fd.as_raw_fd(), SET_PIPE_SIZE, bytes) }).map(drop)
+}
+
 /// The two processes after a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forked {

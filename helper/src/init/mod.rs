@@ -29,7 +29,9 @@ use crate::sys::{self, Disposition, PollFd, READABLE, WRITABLE, signal_number};
 /// A host that has been silent for so long is not there; output is then kept, and the oldest let go.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Bytes read at once.
-const PIECE: usize = 64 * 1024;
+const PIECE: usize = 256 * 1024;
+/// Bytes the pipes to and from the host may hold: as much as anybody may ask for.
+const PIPE: i32 = 1 << 20;
 
 /// Runs until the input ends.
 pub fn run() -> io::Result<()> {
@@ -44,6 +46,10 @@ pub fn run() -> io::Result<()> {
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     sys::set_nonblocking(input.as_fd())?;
     sys::set_nonblocking(output.as_fd())?;
+    for pipe in [input.as_fd(), output.as_fd()] {
+        // What is not a pipe, or may not be larger, works as it is.
+        let _ = sys::widen_pipe(pipe, PIPE);
+    }
     let (mut incoming, mut served) = (Incoming::new(key), Served::new(Outgoing::new(output)));
     let mut heard: Option<Instant> = None;
     loop {

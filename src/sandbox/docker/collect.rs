@@ -11,6 +11,9 @@ use crate::sandbox::{Caps, Collected, SandboxError};
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::Artifact;
 
+/// From so many bytes on the engine's own archive is quicker than the helper's stream, which it chops into pieces.
+const LARGE: u64 = 8 << 20;
+
 impl Container {
     pub(super) async fn take_out(
         &self,
@@ -31,10 +34,17 @@ impl Container {
         limit: u64,
         into: &Path,
     ) -> Result<Artifact, SandboxError> {
-        if let Hands::Helper(client) = &self.hands {
-            return client.take(path, limit, into).await;
+        match &self.hands {
+            // A small file, asked for ahead: one question, one answer.
+            Hands::Helper(client) if limit < LARGE => return client.take(path, limit, into).await,
+            Hands::Helper(client) if self.regular(path, limit).await? < LARGE => {
+                return client.take(path, limit, into).await;
+            }
+            Hands::Helper(_) => {}
+            Hands::Exec => {
+                self.regular(path, limit).await?;
+            }
         }
-        self.regular(path, limit).await?;
         let (wanted, into) = (path.clone(), into.to_owned());
         self.archive_of(path, move |from| one(from, &wanted, limit, &into)).await
     }

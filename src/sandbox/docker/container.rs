@@ -99,8 +99,7 @@ impl Docker {
             };
             self.create_and_start(&name, run.as_str(), image, spec, gateway).await
         };
-        // On the heap: it holds the whole of a start, and whoever waits for it should not.
-        let started = Box::pin(self.while_it_answers("start the sandbox", starting)).await;
+        let started = self.while_it_answers("start the sandbox", Box::pin(starting)).await;
         if started.is_err() {
             // The first error is the one to report.
             let _ = self.discard(&belongings).await;

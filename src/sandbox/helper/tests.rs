@@ -38,15 +38,15 @@ impl Link for Pausing {
 }
 
 async fn greet_once(key: Key, mut heard: DuplexStream, mut said: DuplexStream) {
-    let (mut begin, mut decoder, mut piece, mut is_open) =
+    let (mut begin, mut decoder, mut piece, mut met) =
         (Begin::new(key.0), Decoder::default(), [0; 4096], false);
     loop {
         let length = heard.read(&mut piece).await.unwrap();
         let mut bytes = &piece[..length];
         if let Some(end) = begin.find(bytes) {
-            (bytes, is_open) = (&bytes[end..], true);
+            (bytes, met) = (&bytes[end..], true);
         }
-        if is_open {
+        if met {
             decoder.feed(bytes);
         }
         if let Some(hello) = decoder.next().unwrap().filter(|frame| frame.kind == kind::HELLO) {
