@@ -48,8 +48,9 @@ pub async fn bury(project: &Project, store: &Store) -> Result<usize> {
                     "the process that carried it out ended before it did",
                 )
                 .help("run it again; `tidemill logs RUN` shows how far it came");
-                Journal::of(project, store, &run.id).fail(&run, &why).await?;
+                // First: on a full disk it is what makes room for the end to be recorded.
                 folder.tidy();
+                Journal::of(project, store, &run.id).fail(&run, &why).await?;
                 buried += 1;
             }
         }

@@ -19,7 +19,7 @@ use crate::sandbox::folders::Folders;
 use crate::sandbox::helper::Process;
 use crate::sandbox::{
     Body, Caps, Collected, Command, Engine, Executed, Placed, Placement, Progress, ReadyImage, Sandbox,
-    SandboxError, Spec, Stdio, no_room,
+    SandboxError, Spec, Stdio,
 };
 use crate::workflow::image::Image;
 use crate::workflow::manifest::Access;
@@ -102,7 +102,10 @@ impl Files {
         let target = self.at(&file.path);
         let before = fs::metadata(&target).map_or(0, |data| data.len());
         if kept.bytes.saturating_sub(before) + size > self.room {
-            return Err(SandboxError::Engine(no_room()));
+            return Err(SandboxError::Refused(
+                file.path.clone(),
+                "does not fit: the workspace is full".to_owned(),
+            ));
         }
         write(&file.body, &target).map_err(|error| {
             SandboxError::Refused(file.path.clone(), format!("cannot be written: {error}"))

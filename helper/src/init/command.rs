@@ -1,12 +1,13 @@
 //! A command as the first process sees it: a supervisor, pipes, what was printed, and its end.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, PipeReader, Read as _, Write as _, pipe};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::time::{Duration, Instant};
 
+use crate::init::files::WORKSPACE;
 use crate::init::kept::Kept;
 use crate::init::supervise::{Ends, Verdict, supervise};
 use crate::init::{memory, tree};
@@ -57,6 +58,8 @@ fn file(fd: impl Into<OwnedFd>) -> io::Result<File> {
 impl Running {
     /// Starts it.
     pub fn start(start: &Start) -> io::Result<Self> {
+        // Where the folder is the commands' own, an earlier one may have closed it; where it is not, this does nothing.
+        let _ = fs::set_permissions(WORKSPACE, fs::Permissions::from_mode(0o755));
         let (status, status_end) = pipe()?;
         let (input, terminal, sources, ends) = match start.stdio {
             Stdio::Pipes | Stdio::OpenPipes => {

@@ -45,7 +45,9 @@ pub(super) fn of(
     note(found.masked_paths.as_ref().is_some_and(Vec::is_empty), "nothing of /proc is masked");
     note(found.readonly_paths.as_ref().is_some_and(Vec::is_empty), "the kernel's settings can be written");
     note(found.publish_all_ports == Some(true), "its ports are published");
-    note(foreign_mount(asked, inspected), "something is mounted that was not asked for");
+    let foreign = foreign_mounts(asked, inspected);
+    let words = format!("{foreign} is mounted and was not asked for (is it a VOLUME of the image?)");
+    note(!foreign.is_empty(), &words);
     note(socket_mount(inspected), "an engine's socket is mounted");
     weak
 }
@@ -54,13 +56,14 @@ fn any<T>(list: Option<&Vec<T>>) -> bool {
     list.is_some_and(|list| !list.is_empty())
 }
 
-/// A place where nothing was asked for.
-fn foreign_mount(asked: &HostConfig, inspected: &ContainerInspectResponse) -> bool {
+/// Places where nothing was asked for, e.g. `/data, /more`.
+fn foreign_mounts(asked: &HostConfig, inspected: &ContainerInspectResponse) -> String {
     let wanted = |place: &str| {
         asked.mounts.iter().flatten().any(|mount| mount.target.as_deref() == Some(place))
             || asked.tmpfs.as_ref().is_some_and(|tmpfs| tmpfs.contains_key(place))
     };
-    inspected.mounts.iter().flatten().any(|mount| !wanted(mount.destination.as_deref().unwrap_or_default()))
+    let places = inspected.mounts.iter().flatten().map(|mount| mount.destination.as_deref().unwrap_or("?"));
+    places.filter(|place| !wanted(place)).collect::<Vec<_>>().join(", ")
 }
 
 fn socket_mount(inspected: &ContainerInspectResponse) -> bool {

@@ -33,6 +33,7 @@ pub(in crate::sandbox) type Input = Pin<Box<dyn AsyncWrite + Send>>;
 #[derive(Debug)]
 pub(in crate::sandbox) struct Link {
     to_gateway: mpsc::Sender<Frame>,
+    ledger: Arc<Ledger>,
     reading: JoinHandle<()>,
     writing: JoinHandle<()>,
 }
@@ -53,10 +54,10 @@ impl Link {
         let (ready, listens) = oneshot::channel();
         let ledger = Arc::new(Ledger::new(events));
         let lines = swapper.map(|swapper| Lines::new(swapper, ledger.clone(), to_gateway.clone()));
-        let reader = Reader { ready: Some(ready), ledger, lines };
+        let reader = Reader { ready: Some(ready), ledger: ledger.clone(), lines };
         let reading = tokio::spawn(reader.read(output));
         let writing = tokio::spawn(write(frames, input));
-        let link = Self { to_gateway, reading, writing };
+        let link = Self { to_gateway, ledger, reading, writing };
         link.send(Frame::new(wire::POLICY, 0, policy.encode())).await;
         match tokio::time::timeout(START, listens).await {
             Ok(Ok(Ok(()))) => Ok(link),
@@ -79,7 +80,11 @@ impl Link {
             let _ = (&mut self.reading).await;
         };
         // One that says nothing has ended already, or is ended by its removal.
-        let _ = tokio::time::timeout(FAREWELL, farewell).await;
+        if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+            // What it has told so far is told, and that it may not be all.
+            self.ledger.warn(lost());
+            self.ledger.finish();
+        }
     }
 }
 

@@ -50,7 +50,12 @@ impl Taking {
             Piece::Next(bytes) => {
                 self.hasher.update(&bytes);
                 self.size += bytes.len() as u64;
-                self.open()?.write_all(&bytes)
+                let written = self.open().and_then(|file| file.write_all(&bytes));
+                if written.is_err() {
+                    // A part of it is of no use, and may be what fills the disk.
+                    let _ = fs::remove_file(&self.target);
+                }
+                written
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
 use crate::script::value;
+use crate::workflow::environment::check_name;
 use crate::workflow::network::{Credential, Mode, Network, Pattern, Reach, Rule};
 
 /// What `network` takes.
@@ -136,10 +137,13 @@ fn rules(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Vec<Ru
 fn credentials(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Credential> {
     let mut credentials = Vec::new();
     for (variable, place, value) in items {
-        let named = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !named {
-            let message = format!("`{}` cannot be an environment variable", value::shorten(&variable));
+        let refused = match variable.as_str() {
+            // A placeholder there would only keep programs from being found.
+            "PATH" | "HOME" => Err("is one that programs need as it is"),
+            other => check_name(other),
+        };
+        if let Err(why) = refused {
+            let message = format!("the variable `{}` {why}", value::shorten(&variable));
             let help = "the sandbox finds the placeholder in it: write it like `SHOP_TOKEN`";
             value::bad::<()>(host, &place, "script::bad_secret", message, help);
             continue;

@@ -46,7 +46,13 @@ impl Docker {
         let name = inspected.name.unwrap_or_default().trim_start_matches('/').to_owned();
         let mut expected = [name, parts.container.clone()];
         expected.sort();
-        if members(&inside) != expected {
+        let found = members(&inside);
+        if !found.contains(&parts.container) {
+            let message = "the gateway ended before the sandbox could use it";
+            return Err(Diagnostic::new("sandbox::no_gateway", message)
+                .help("was it removed by hand, or out of memory? run it again"));
+        }
+        if found != expected {
             weak.push("something else is on the sandbox's network");
         }
         let joined = inspected.network_settings.and_then(|settings| settings.networks).unwrap_or_default();
