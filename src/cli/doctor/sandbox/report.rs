@@ -120,7 +120,7 @@ mod tests {
         let report = Report { engine: "1".into(), image: "i".into(), probes };
         assert_eq!(
             report.to_string(),
-            "i on Docker 1\npass  a/b     refused\nfail  a/long  got \\u{1b}[31m\n      should hold: That \
+            "i on 1\npass  a/b     refused\nfail  a/long  got \\u{1b}[31m\n      should hold: That \
              holds.\n1 of 2 probes failed; docs/sandbox.md says what each means and what to do"
         );
     }
