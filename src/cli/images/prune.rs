@@ -31,6 +31,8 @@ struct Pruned {
     stays: Vec<Line>,
     /// Bytes of what was removed, without what it shared with bases that stay.
     freed: u64,
+    /// Volumes with other versions of the helper that were removed.
+    helpers: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -90,6 +92,10 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         let line = Line { image: kept.name, digest: kept.digest, size: kept.size, reason };
         if line.reason.is_some() { pruned.stays.push(line) } else { pruned.removed.push(line) }
     }
+    if !args.dry_run {
+        // A megabyte for each version of Tidemill that was ever used here.
+        pruned.helpers = engine.remove_old_helpers().await?;
+    }
     if args.json {
         context.screen.line(crate::cli::json(&pruned)?);
     } else {
@@ -100,6 +106,9 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
 
 fn show(context: &Context, args: &Args, pruned: &Pruned) {
     let screen = context.screen;
+    if pruned.helpers > 0 {
+        screen.line(format!("{} other versions of the helper removed", pruned.helpers));
+    }
     let (done, freed) = if args.dry_run { ("would remove", "would free") } else { ("removed", "freed") };
     for line in &pruned.removed {
         screen.line(format!("{done} {}  {}  {}", line.image, short(&line.digest), show_size(line.size)));

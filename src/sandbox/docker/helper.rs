@@ -8,7 +8,8 @@ use bollard::Docker as Engine;
 use bollard::container::LogOutput;
 use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
 use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, ContainerArchiveInfoOptionsBuilder, UploadToContainerOptionsBuilder,
+    AttachContainerOptionsBuilder, ContainerArchiveInfoOptionsBuilder, ListVolumesOptionsBuilder,
+    UploadToContainerOptionsBuilder,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -17,6 +18,7 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::sandbox::docker::archive::{Member, Whose, stream};
 use crate::sandbox::docker::errors::{explain, is_missing, not_created};
 use crate::sandbox::docker::state::{Standing, standing};
+use crate::sandbox::docker::sweep::Removal;
 use crate::sandbox::docker::{Docker, HELPER_LABEL, OWNER_LABEL, RUN_LABEL};
 use crate::sandbox::helper::{DIGEST, Ends, Link, PAUSED, PROGRAM};
 use crate::sandbox::{Body, SandboxError};
@@ -47,8 +49,22 @@ impl Docker {
         *self.helper.lock().await = None;
     }
 
+    /// Removes volumes with other versions of the helper, unless a container uses them. Gives how many.
+    pub async fn remove_old_helpers(&self) -> Result<usize> {
+        let filters: HashMap<String, Vec<String>> =
+            [("label".to_owned(), vec![HELPER_LABEL.to_owned()])].into();
+        let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+        let volumes = self.client.list_volumes(Some(options)).await;
+        let volumes = volumes.map_err(|error| explain("list volumes", error))?.volumes.unwrap_or_default();
+        let mut removed = 0;
+        for volume in volumes.into_iter().filter(|volume| volume.name != volume_name()) {
+            removed += usize::from(self.remove_volume(&volume.name).await? == Removal::Done);
+        }
+        Ok(removed)
+    }
+
     async fn fill_volume(&self, image: &str) -> Result<String> {
-        let name = format!("tidemill-helper-{}", DIGEST.short());
+        let name = volume_name();
         let request = VolumeCreateRequest {
             name: Some(name.clone()),
             driver: Some("local".to_owned()),
@@ -99,6 +115,11 @@ impl Docker {
         let uploaded = self.client.upload_to_container(container, Some(options), body).await;
         uploaded.map_err(|error| explain("place the helper in its volume", error))
     }
+}
+
+/// The volume with this version.
+fn volume_name() -> String {
+    format!("tidemill-helper-{}", DIGEST.short())
 }
 
 /// What a container may do with the helper's volume.
