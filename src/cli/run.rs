@@ -20,6 +20,7 @@ use crate::run::route::route;
 use crate::script;
 use crate::store::{NewRun, Store};
 use crate::workflow::network::Mode;
+use crate::workflow::sandbox::Kind;
 
 /// Arguments of `tidemill run`.
 #[derive(Debug, clap::Args)]
@@ -46,6 +47,10 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         project.config.network.mode = Mode::Learn;
     }
     let loaded = script::find(&project, &args.workflow).await?;
+    if args.learn && loaded.workflow.sandbox != Kind::Docker {
+        let message = format!("`{}` has no container, so there is no network to learn about", args.workflow);
+        return Err(Diagnostic::new("usage::learn", message).help("leave `--learn` out"));
+    }
     for warning in &loaded.warnings {
         context.screen.diagnostic(warning);
     }

@@ -234,7 +234,10 @@ impl Conductor {
             outside: network::outside(&self.project, &workflow.network)?,
             network: network::declared(&self.project, &workflow.network),
         };
-        let sandbox = engine.start(&run.id, &image, &spec).await?;
+        let sandbox = tokio::select! {
+            () = stop.cancelled() => return Ok(Outcome::Stopped),
+            sandbox = engine.start(&run.id, &image, &spec) => sandbox?,
+        };
         let journal = work.journal;
         let telling = network::tell(sandbox.events(), journal.clone(), &spec.network);
         let outcome = self.in_sandbox(work, filling, &sandbox, &deadline).await;
