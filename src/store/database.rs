@@ -24,14 +24,7 @@ const READERS: u32 = 4;
 ///
 /// Gives the one connection that writes and a pool for reading.
 pub(super) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> {
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .journal_mode(SqliteJournalMode::Wal)
-        // A run row that was reported must be there after a power cut.
-        .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY)
-        .foreign_keys(true)
-        .disable_statement_logging();
+    let options = options(file);
     let act = format!("open {}", file.display());
     let mut writer =
         connect(&options.clone().create_if_missing(true)).await.map_err(|error| explain(&act, error))?;
@@ -41,6 +34,22 @@ pub(super) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> 
         .test_before_acquire(false)
         .connect_lazy_with(options.pragma("query_only", "ON"));
     Ok((writer, readers))
+}
+
+/// The connection that writes, once more.
+pub(super) async fn writer(file: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    connect(&options(file)).await
+}
+
+fn options(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(file)
+        .journal_mode(SqliteJournalMode::Wal)
+        // A run row that was reported must be there after a power cut.
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY)
+        .foreign_keys(true)
+        .disable_statement_logging()
 }
 
 /// Two processes that open a new database at once get in each other's way while one turns the journal to WAL; SQLite

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection as _, Row as _, SqliteConnection};
+use sqlx::{Row as _, SqliteConnection};
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
@@ -95,7 +95,7 @@ impl Store {
         let failed = |error| explain("record what the inbox holds", error);
         let at = self.0.clock.now();
         let mut writer = self.0.writer.lock().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         let mut ids = Vec::with_capacity(changes.len());
         for change in changes {
             ids.push(enter(&mut transaction, change, at).await?);
@@ -109,7 +109,7 @@ impl Store {
         let failed = |error| explain("record a file as ready", error);
         let at = self.0.clock.now();
         let mut writer = self.0.writer.lock().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         let mut taken = Vec::with_capacity(changes.len());
         for change in changes {
             let input = enter(&mut transaction, change, at).await?;
@@ -131,7 +131,7 @@ impl Store {
         let failed = |error| explain("record a file as put back", error);
         let at = self.0.clock.now();
         let mut writer = self.0.writer.lock().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         turn(&mut transaction, input, state, Some(reason), at).await?;
         sqlx::query("UPDATE inputs SET claimed_path = NULL WHERE id = ?1")
             .bind(input)
@@ -148,7 +148,7 @@ impl Store {
         let failed = |error| explain("claim a file", error);
         let at = self.0.clock.now();
         let mut writer = self.0.writer.lock().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         let mut events = Vec::new();
         for claim in claims {
             let workflows: Vec<&str> = claim.runs.iter().map(|run| run.workflow.as_str()).collect();
@@ -193,7 +193,7 @@ impl Store {
         let failed = |error| explain("record a file as finished", error);
         let at = self.0.clock.now();
         let mut writer = self.0.writer.lock().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         turn(&mut transaction, input, state, Some(reason), at).await?;
         transaction.commit().await.map_err(failed)
     }

@@ -1,7 +1,7 @@
 //! The event log: append first, act second.
 
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection as _, Row as _, SqliteConnection};
+use sqlx::{Row as _, SqliteConnection};
 use tokio::sync::broadcast;
 
 use crate::diagnostic::{Diagnostic, Result};
@@ -20,7 +20,7 @@ impl Store {
     pub async fn queue_run(&self, run: NewRun) -> Result<()> {
         let failed = |error| explain("queue a run", error);
         let mut writer = self.0.writer.lock().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         let events = insert(&mut transaction, &run).await?;
         transaction.commit().await.map_err(failed)?;
         self.tell(events);
@@ -33,7 +33,7 @@ impl Store {
     pub async fn append(&self, run: &RunId, what: What) -> Result<Event> {
         let failed = |error| explain(&format!("record an event of run {run}"), error);
         let mut writer = self.0.writer.lock().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         let event = add(&mut transaction, run, what, self.0.clock.now()).await?;
         transaction.commit().await.map_err(failed)?;
         // Told under the lock: followers see events in the order of the log.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sqlx::sqlite::SqlitePool;
-use sqlx::{Connection as _, SqliteConnection};
+use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::Blobs;
@@ -87,6 +87,22 @@ impl Store {
         }
     }
 
+    /// Begins to write. A transaction that could neither be finished nor undone, as on a full disk, leaves the
+    /// connection in the middle of it; then there is a new one.
+    async fn begin<'a>(
+        &self,
+        writer: &'a mut SqliteConnection,
+    ) -> std::result::Result<Transaction<'a, Sqlite>, sqlx::Error> {
+        if writer.is_in_transaction() {
+            // One that was given up may still be on its way back: this waits for it.
+            let _ = sqlx::raw_sql("SELECT 1").execute(&mut *writer).await;
+            if writer.is_in_transaction() {
+                *writer = database::writer(&self.0.state.join(Self::FILE)).await?;
+            }
+        }
+        writer.begin_with("BEGIN IMMEDIATE").await
+    }
+
     /// The state folder.
     pub fn folder(&self) -> &Path {
         &self.0.state
@@ -124,5 +140,58 @@ impl Store {
 impl fmt::Debug for Store {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Store").field(&self.0.state).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::What;
+    use crate::event::id::{Digest, RunId};
+    use crate::event::state::RunState;
+
+    /// A full disk, as SQLite sees it: no page more than there are.
+    async fn fill(store: &Store) {
+        let mut writer = store.0.writer.lock().await;
+        sqlx::raw_sql("PRAGMA max_page_count = 1").execute(&mut *writer).await.unwrap();
+    }
+
+    async fn make_room(store: &Store) {
+        let mut writer = store.0.writer.lock().await;
+        sqlx::raw_sql("PRAGMA max_page_count = 1000000").execute(&mut *writer).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_was_full_and_has_room_again_is_written_to() {
+        let state = tempfile::tempdir().unwrap();
+        let store = Store::open(state.path()).await.unwrap();
+        let id = RunId::parse("20261130-230000-abcd").unwrap();
+        let run = NewRun {
+            id: id.clone(),
+            workflow: "w".to_owned(),
+            trigger: "manual".to_owned(),
+            inputs: Vec::new(),
+            script: Digest::of("script"),
+            model: "m".to_owned(),
+            input: None,
+            at: "2026-11-30T23:00:00Z".parse().unwrap(),
+        };
+        store.queue_run(run).await.unwrap();
+        let long = "x".repeat(60_000);
+        let said =
+            |reason: &str| What::StateEntered { state: RunState::Running, reason: Some(reason.to_owned()) };
+        fill(&store).await;
+        let mut fitted = 0;
+        let refused = loop {
+            match store.append(&id, said(&long)).await {
+                Ok(_) => fitted += 1,
+                Err(diagnostic) => break diagnostic,
+            }
+        };
+        assert_eq!(refused.code(), "store::disk_full", "after {fitted}");
+        make_room(&store).await;
+        store.append(&id, said(&long)).await.unwrap();
+        let events = store.all_events(&id).await.unwrap().len();
+        assert_eq!(events, 2 + fitted + 1, "those of the queue, those that fitted, and the one after");
     }
 }
