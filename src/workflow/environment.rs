@@ -1,5 +1,8 @@
 //! Environment variables of a workflow's commands: which names and values are taken.
 
+/// Bytes of all names and values together: they go along with every command.
+pub const MOST_BYTES: usize = 256 * 1024;
+
 /// Variables of one workflow.
 pub const MOST: usize = 256;
 

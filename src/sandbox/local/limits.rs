@@ -12,6 +12,8 @@ use crate::workflow::limits::Limits;
 
 /// Where control groups are.
 const ROOT: &str = "/sys/fs/cgroup";
+/// The file in a sandbox's folder that names its groups.
+const GROUPS: &str = "groups";
 /// Microseconds of a period of processor time.
 const PERIOD: u64 = 100_000;
 
@@ -37,6 +39,12 @@ pub(super) fn hold(pid: u32, folder: &Path, limits: &Limits) -> io::Result<()> {
 
 /// Whether [`hold`] will be able to hold all processes together, tried with a group of no limits.
 pub(super) fn can_hold_together(folder: &Path) -> bool {
+    // First: whoever sweeps after this process may be in another group, and would look for them elsewhere.
+    let paths: Vec<String> =
+        groups(folder).into_iter().flatten().map(|group| group.path.to_string_lossy().into_owned()).collect();
+    if fs::write(folder.join(GROUPS), paths.join("\n")).is_err() {
+        return false;
+    }
     let made =
         groups(folder).is_some_and(|groups| groups.iter().all(|group| fs::create_dir(&group.path).is_ok()));
     release(folder);
@@ -53,11 +61,16 @@ fn processes_of_user() -> u64 {
 
 /// Removes a sandbox's groups. Whether none is left.
 pub(super) fn release(folder: &Path) -> bool {
-    let groups = groups(folder).into_iter().flatten();
-    let left = groups.filter(|group| {
+    let paths = fs::read_to_string(folder.join(GROUPS)).unwrap_or_default();
+    let left = paths.lines().map(Path::new).filter(|path| {
+        // Only groups of ours: the file lies where only this user writes, and still is only a file.
+        let ours = path.starts_with(ROOT)
+            && path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.starts_with("tidemill-"));
         // One that was never made is none.
-        let removed = fs::remove_dir(&group.path);
-        removed.is_err() && group.path.exists()
+        ours && fs::remove_dir(path).is_err() && path.exists()
     });
     left.count() == 0
 }

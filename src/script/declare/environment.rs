@@ -8,7 +8,7 @@ use crate::script::api::objects::Thing;
 use crate::script::host::Host;
 use crate::script::place::Place;
 use crate::script::value;
-use crate::workflow::environment::{MOST, check_name, check_value};
+use crate::workflow::environment::{MOST, MOST_BYTES, check_name, check_value};
 
 /// Reads the field: names and texts that fit, everything else noted.
 pub(super) fn read(
@@ -60,6 +60,12 @@ pub(super) fn read(
                 );
             }
         }
+    }
+    let bytes: usize = variables.iter().map(|(name, text)| name.len() + text.len()).sum();
+    if bytes > MOST_BYTES {
+        let message = format!("`{path}` has {bytes} bytes, and {MOST_BYTES} are the most");
+        let help = "place what is long as a file with mill.text or mill.bytes";
+        return value::bad(host, place, "script::bad_environment", message, help);
     }
     Some(variables)
 }
