@@ -41,7 +41,8 @@ impl Docker {
         // The path may be a link, and the link may have changed since the settings were read.
         let real = std::fs::canonicalize(&mount.host).map_err(|error| refused(error.to_string()))?;
         allowed(&real).map_err(refused)?;
-        if self.root.join(".tidemill").starts_with(&real) {
+        let root = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        if root.join(".tidemill").starts_with(&real) {
             return Err(refused("the project's own state lies in it".to_owned()));
         }
         if !real.is_dir() && !real.is_file() {

@@ -24,19 +24,27 @@ impl Ledger {
 
     /// The numbers of a kind of contact are these now.
     pub(super) fn set(&self, one: Use) {
-        let mut used = self.used();
-        if used.insert(one.contact.clone(), one.clone()).is_none() {
-            // Nobody listens when the run has ended otherwise.
-            let _ = self.events.send(What::NetworkDecided { contact: one.contact });
-        }
+        let contact = one.contact.clone();
+        let known = self.used().insert(contact.clone(), one);
+        self.tell(known.is_none().then_some(contact));
     }
 
     /// There was such contact once more.
     pub(super) fn count(&self, contact: Contact) {
-        let known = self.used().get(&contact).cloned();
-        let mut one = known.unwrap_or(Use { contact, times: 0, sent: 0, received: 0 });
+        let mut used = self.used();
+        let one = used.entry(contact.clone()).or_insert(Use { contact, times: 0, sent: 0, received: 0 });
         one.times += 1;
-        self.set(one);
+        let first = (one.times == 1).then(|| one.contact.clone());
+        drop(used);
+        self.tell(first);
+    }
+
+    /// Tells of a contact that is new.
+    fn tell(&self, first: Option<Contact>) {
+        if let Some(contact) = first {
+            // Nobody listens when the run has ended otherwise.
+            let _ = self.events.send(What::NetworkDecided { contact });
+        }
     }
 
     /// Something a person should know.

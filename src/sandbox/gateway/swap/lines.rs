@@ -68,7 +68,9 @@ impl Lines {
                 });
                 if fits {
                     self.say(frame.id, Some(frame.payload));
-                } else if self.open.remove(&frame.id).is_some() {
+                } else {
+                    // Also for one that is unknown: it was refused, and the gateway may not have heard it.
+                    self.open.remove(&frame.id);
                     self.refuse(frame.id);
                 }
             }
@@ -94,7 +96,8 @@ impl Lines {
         }
     }
 
-    /// Tells the gateway that a connection is over; one that does not listen at this moment finds out otherwise.
+    /// Tells the gateway that a connection is over; one that does not listen at this moment is told
+    /// again with the next bytes it sends.
     fn refuse(&self, id: u32) {
         let _ = self.to_gateway.try_send(Frame::new(wire::ABORT, id, ""));
     }

@@ -124,6 +124,10 @@ async fn follow(name: &str, response: Response<Incoming>, log: &mut Log<'_>) -> 
             continue;
         };
         pending.extend_from_slice(&piece);
+        if !status.is_success() {
+            // A refusal is one document, not a line each.
+            continue;
+        }
         while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = pending.drain(..=end).collect();
             take(name, &line, &mut trace, log)?;
