@@ -380,6 +380,17 @@ fn several_archives_are_counted_together_and_go_where_they_belong() {
 }
 
 #[test]
+fn a_file_without_a_name_is_refused_wherever_it_would_go() {
+    let place = Place::new();
+    let mut unpacker = Unpacker::new(&place.folder(), Rules::default()).unwrap();
+    unpacker.archive(&*Archive::default().file("", "one").file("x", "two").end(), "under").unwrap();
+    let done = unpacker.finish();
+    assert_eq!(names(&done), ["under/x"]);
+    assert_eq!(refusals(&done), ["under: has no name"]);
+    assert!(place.is_whole());
+}
+
+#[test]
 fn one_file_is_read_without_the_disk() {
     let archive = Archive::default().file("a", "hello").end();
     assert_eq!(only_file(&*archive, 5).unwrap().as_ref(), b"hello");

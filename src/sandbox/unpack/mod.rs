@@ -101,6 +101,10 @@ impl Unpacker {
             // The folder the archive was made of, which is ours.
             return Ok(());
         }
+        if name.is_empty() && !under.is_empty() && matches!(found, Found::File { .. }) {
+            self.refuse(under, "has no name".to_owned());
+            return Ok(());
+        }
         let name = if under.is_empty() { name } else { format!("{}/{name}", under.trim_end_matches('/')) };
         let checked = match found {
             Found::Refused(why) => Err(why),
