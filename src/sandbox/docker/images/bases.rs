@@ -16,8 +16,9 @@ use crate::event::id::Digest;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::explain;
 use crate::sandbox::docker::images::Base;
+use crate::sandbox::docker::images::hidden::Hidden;
 use crate::sandbox::docker::images::made::{IMAGE_LABEL, Made};
-use crate::sandbox::docker::images::settings::{env, mirrors, proxies};
+use crate::sandbox::docker::images::settings::{env, mirrors, passwords, proxies};
 use crate::sandbox::{Progress, scratch};
 
 /// Lines of a failed script that are shown.
@@ -128,13 +129,13 @@ async fn run(
         .spawn()
         .map_err(|error| failed(error.to_string(), &last))?;
     let mut group = Group(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
-    follow(&mut child, &mut last, progress).await;
+    follow(&mut child, &Hidden::new(passwords(reach)), &mut last, progress).await;
     let status = child.wait().await.map_err(|error| failed(error.to_string(), &last))?;
     group.0 = None;
     if status.success() { Ok(()) } else { Err(failed(status.to_string(), &last)) }
 }
 
-async fn follow(child: &mut Child, last: &mut VecDeque<String>, progress: &dyn Progress) {
+async fn follow(child: &mut Child, hidden: &Hidden, last: &mut VecDeque<String>, progress: &dyn Progress) {
     let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else { return };
     let (mut out, mut err) = (BufReader::new(out).lines(), BufReader::new(err).lines());
     let (mut out_open, mut err_open) = (true, true);
@@ -144,7 +145,7 @@ async fn follow(child: &mut Child, last: &mut VecDeque<String>, progress: &dyn P
             line = err.next_line(), if err_open => { err_open = matches!(line, Ok(Some(_))); line }
         };
         if let Ok(Some(line)) = line {
-            let line = crate::event::input::printable(line.as_ref());
+            let line = hidden.hide(crate::event::input::printable(line.as_ref()));
             progress.at(&line);
             if last.len() == LAST_LINES {
                 last.pop_front();

@@ -5,30 +5,24 @@ use std::ffi::OsStr;
 
 use crate::diagnostic::Diagnostic;
 use crate::sandbox::Progress;
+use crate::sandbox::docker::images::hidden::Hidden;
 use crate::sandbox::docker::images::made::IMAGE_LABEL;
 use crate::sandbox::docker::images::settings::CA_FILE;
 
 /// Lines of a failed step that are shown.
 const LAST_LINES: usize = 20;
-/// Less than this is no secret worth the name.
-const SHORTEST: usize = 4;
-/// What stands in place of something that must not be shown.
-const HIDDEN: &str = "[hidden]";
 
 /// Follows a build.
 pub(super) struct Log<'a> {
     progress: &'a dyn Progress,
-    hidden: Vec<String>,
+    hidden: Hidden,
     step: Option<String>,
     last: VecDeque<String>,
 }
 
 impl<'a> Log<'a> {
     /// One that never shows what is in `hidden`.
-    pub(super) fn new(progress: &'a dyn Progress, hidden: &[String]) -> Self {
-        // A key may have many lines; parts that are too short occur by chance.
-        let lines = hidden.iter().flat_map(|value| value.lines()).map(str::trim);
-        let hidden = lines.filter(|line| line.len() >= SHORTEST).map(str::to_owned).collect();
+    pub(super) fn new(progress: &'a dyn Progress, hidden: Hidden) -> Self {
         Self { progress, hidden, step: None, last: VecDeque::new() }
     }
 
@@ -103,11 +97,7 @@ impl<'a> Log<'a> {
         let shown = console::strip_ansi_codes(line);
         let shown =
             shown.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default().replace('\t', "    ");
-        let mut shown = crate::event::input::printable(OsStr::new(&shown));
-        for word in &self.hidden {
-            shown = shown.replace(word.as_str(), HIDDEN);
-        }
-        shown
+        self.hidden.hide(crate::event::input::printable(OsStr::new(&shown)))
     }
 }
 
@@ -203,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_failure_shows_its_step_and_clean_lines() {
-        let mut log = Log::new(&Silent, &["s3cret".into()]);
+        let mut log = Log::new(&Silent, Hidden::new(["s3cret"]));
         log.classic("Step 1/2 : FROM a\n ---> 123\nStep 2/2 : RUN pip install x\n ---> Running in 1\n");
         log.classic("10%\r\u{1b}[31mERROR: No matching distribution found for x (s3cret)\u{1b}[0m\n\u{7}\n");
         let failed =

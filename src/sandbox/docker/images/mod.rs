@@ -6,6 +6,7 @@ mod buildkit;
 mod context;
 mod credentials;
 mod dockerfile;
+mod hidden;
 mod ignore;
 mod log;
 mod made;

@@ -128,6 +128,7 @@ fn split(name: &str) -> Option<(String, &str)> {
 mod tests {
     use super::*;
     use crate::sandbox::Silent;
+    use crate::sandbox::docker::images::hidden::Hidden;
 
     #[test]
     fn the_step_that_failed_is_reported_whatever_ran_beside_it() {
@@ -147,7 +148,7 @@ mod tests {
             ],
             logs: vec![printed("a", "a clue\nhal"), printed("b", "other\n"), printed("a", "f\n")],
         };
-        let mut log = Log::new(&Silent, &[]);
+        let mut log = Log::new(&Silent, Hidden::default());
         let mut trace = Trace::default();
         trace.take(&status.encode_to_vec(), &mut log);
         let ended = Status {
