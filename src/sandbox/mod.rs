@@ -5,6 +5,7 @@
 
 mod collect;
 pub mod docker;
+mod exact;
 mod folders;
 pub mod gateway;
 pub mod helper;

@@ -15,6 +15,7 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{RunId, copy_hashed};
 use crate::event::isolation::Isolation;
 use crate::sandbox::collect::{Ahead, collect};
+use crate::sandbox::exact;
 use crate::sandbox::folders::Folders;
 use crate::sandbox::helper::Process;
 use crate::sandbox::{
@@ -107,7 +108,7 @@ impl Files {
                 "does not fit: the workspace is full".to_owned(),
             ));
         }
-        write(&file.body, &target).map_err(|error| {
+        write(file, &target).map_err(|error| {
             SandboxError::Refused(file.path.clone(), format!("cannot be written: {error}"))
         })?;
         kept.bytes = kept.bytes.saturating_sub(before) + size;
@@ -145,11 +146,14 @@ impl Files {
     }
 }
 
-fn write(body: &Body, target: &Path) -> io::Result<()> {
+fn write(file: &Placement, target: &Path) -> io::Result<()> {
     target.parent().map_or(Ok(()), fs::create_dir_all)?;
-    match body {
+    match &file.body {
         Body::Bytes(bytes) => fs::write(target, bytes),
-        Body::File(path) => fs::copy(path, target).map(drop),
+        Body::File(path) => {
+            fs::copy(path, target)?;
+            exact::check(target, file.digest.as_ref()).inspect_err(|_| drop(fs::remove_file(target)))
+        }
     }
 }
 

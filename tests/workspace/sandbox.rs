@@ -10,7 +10,7 @@ use tidemill::workflow::mode::Mode;
 use tidemill::workflow::path::WorkspacePath;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::engine::{sandboxed, small_limits};
+use crate::support::engine::{everywhere, sandboxed, small_limits};
 use crate::support::stage::Stage;
 use crate::support::web::Web;
 
@@ -128,15 +128,18 @@ async fn what_stands_there_unchanged_is_not_sent_again() {
 
 #[tokio::test]
 async fn a_file_that_changes_while_it_is_placed_is_refused() {
-    sandboxed(small_limits(), |sandbox| async move {
+    everywhere(small_limits(), |sandbox| async move {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         std::fs::write(&file, "now").unwrap();
-        let mut placement = given("a", "", Access::ReadOnly);
-        placement.body = Body::File(file);
-        placement.digest = Some(Digest::of("before"));
-        let refused = sandbox.put(vec![placement]).await.unwrap_err();
-        assert!(format!("{refused:?}").contains("changed while it was read"), "{refused:?}");
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            let mut placement = given("a", "", access);
+            placement.body = Body::File(file.clone());
+            placement.digest = Some(Digest::of("before"));
+            let refused = sandbox.put(vec![placement]).await.unwrap_err();
+            assert!(format!("{refused:?}").contains("changed while it was read"), "{refused:?}");
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "now");
     })
     .await;
 }

@@ -1,15 +1,16 @@
 //! A tar archive written as a stream, so that a large file is never held in memory.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read as _, Write};
 
 use bytes::Bytes;
 use futures_util::Stream;
 use tokio::sync::mpsc;
 
-use crate::event::id::{Digest, Hasher};
+use crate::event::id::Digest;
 use crate::sandbox::Body;
 use crate::sandbox::docker::container::AGENT_ID;
+use crate::sandbox::exact::Exact;
 
 /// One member of an archive.
 #[derive(Debug)]
@@ -99,13 +100,9 @@ fn write_checked<'a>(
                 let file = File::open(path).map_err(named)?;
                 let size = file.metadata().map_err(named)?.len();
                 header.set_size(size);
-                let mut exact = Hashed { source: file.take(size), hasher: known.map(|_| Hasher::default()) };
+                let mut exact = Exact::new(file.take(size), known);
                 archive.append_data(&mut header, &member.path, &mut exact)?;
-                let Hashed { source, hasher } = exact;
-                if hasher.map(Hasher::finish).as_ref() != known {
-                    return Err(io::Error::other(format!("{} changed while it was read", path.display())));
-                }
-                if source.limit() > 0 {
+                if exact.check(path)?.limit() > 0 {
                     return Err(io::Error::other(format!(
                         "{} became shorter while it was read",
                         path.display()
@@ -115,22 +112,6 @@ fn write_checked<'a>(
         }
     }
     archive.into_inner()?.flush()
-}
-
-/// Hashes what is read, when somebody knows what it must come to.
-struct Hashed<R> {
-    source: R,
-    hasher: Option<Hasher>,
-}
-
-impl<R: Read> Read for Hashed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.source.read(buffer)?;
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(&buffer[..count]);
-        }
-        Ok(count)
-    }
 }
 
 /// Where a stream is written into.

@@ -1,6 +1,7 @@
 //! Files of the workspace through the helper: with the rights of the commands' user, and never through a link.
 
 use std::io::Read as _;
+use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::diagnostic::Diagnostic;
+use crate::sandbox::exact::Exact;
 use crate::sandbox::helper::client::{Client, UNANSWERED, unanswered};
 use crate::sandbox::helper::route::{Answer, refusal};
 use crate::sandbox::{Body, Placement, SandboxError, USUAL_MODE};
@@ -117,17 +119,19 @@ impl Client {
 
     /// Writes a file, with the folders above it; a link in its place is replaced. Gives nothing back but success:
     /// until then nobody sees any of it.
-    pub async fn write(&self, path: &WorkspacePath, mode: u32, body: &Body) -> Result<(), SandboxError> {
+    async fn write(&self, file: &Placement) -> Result<(), SandboxError> {
+        let path = &file.path;
+        let mode = file.mode.map_or(USUAL_MODE, Mode::bits);
         let payload = Write { path: bare(path), mode }.encode();
         for _ in 0..TRIES {
             let mut asked = self.ask(kind::WRITE, payload.clone()).await?;
-            match body {
+            match &file.body {
                 Body::Bytes(bytes) => {
                     for piece in bytes.chunks(PIECE) {
                         self.shared.say(Frame::new(kind::CHUNK, asked.id, piece)).await?;
                     }
                 }
-                Body::File(file) => self.send_file(&asked, path, file).await?,
+                Body::File(source) => self.send_file(&asked, file, source).await?,
             }
             self.shared.say(Frame::new(kind::COMMIT, asked.id, [])).await?;
             let answer = asked.next().await?;
@@ -138,26 +142,26 @@ impl Client {
         Err(unsteady())
     }
 
-    /// Writes files as [`Client::write`] does each, some at once: each by itself waits for its answer longer than for
-    /// anything else.
+    /// Writes files, some at once: each by itself waits for its answer longer than for anything else.
     pub async fn write_all(&self, files: Vec<Placement>) -> Result<(), SandboxError> {
         let files = stream::iter(files).map(Ok);
-        let writing = files.try_for_each_concurrent(AT_ONCE, async |file: Placement| {
-            self.write(&file.path, file.mode.map_or(USUAL_MODE, Mode::bits), &file.body).await
-        });
+        let writing = files.try_for_each_concurrent(AT_ONCE, async |file: Placement| self.write(&file).await);
         writing.await
     }
 
     async fn send_file(
         &self,
         asked: &Asked<'_>,
-        path: &WorkspacePath,
-        file: &std::path::Path,
+        file: &Placement,
+        source: &Path,
     ) -> Result<(), SandboxError> {
         let failed = |error: std::io::Error| {
-            SandboxError::Refused(path.clone(), format!("cannot be placed: {}: {error}", file.display()))
+            SandboxError::Refused(
+                file.path.clone(),
+                format!("cannot be placed: {}: {error}", source.display()),
+            )
         };
-        let mut open = std::fs::File::open(file).map_err(failed)?;
+        let mut open = Exact::new(std::fs::File::open(source).map_err(failed)?, file.digest.as_ref());
         loop {
             let mut piece = vec![0; PIECE];
             let reading = tokio::task::spawn_blocking(move || {
@@ -169,7 +173,7 @@ impl Client {
                 reading.await.map_err(|error| failed(std::io::Error::other(error)))?.map_err(failed)?;
             open = read.0;
             if read.1.is_empty() {
-                return Ok(());
+                return open.check(source).map(drop).map_err(failed);
             }
             self.shared.say(Frame::new(kind::CHUNK, asked.id, read.1)).await?;
         }

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::sandbox::exact;
 use crate::sandbox::local::system::Given;
 use crate::sandbox::{Body, Placement};
 use crate::workflow::manifest::Access;
@@ -36,6 +37,7 @@ pub(super) fn lay_out(folder: &Path, files: &[Placement]) -> io::Result<Vec<Give
             fs::create_dir_all(parent)?;
         }
         put(&file.body, &target)?;
+        exact::check(&target, file.digest.as_ref())?;
         if let Some(mode) = file.mode {
             give_mode(&target, mode)?;
         }
@@ -64,6 +66,11 @@ fn ancestors(path: &str) -> Vec<String> {
 
 /// A link to the file where that is possible: a large input takes no time and no room.
 fn put(body: &Body, target: &Path) -> io::Result<()> {
+    // What an earlier try left may be a link to the very file: writing through it would empty that.
+    match fs::remove_file(target) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     match body {
         Body::Bytes(bytes) => fs::write(target, bytes),
         Body::File(path) => fs::hard_link(path, target).or_else(|_| fs::copy(path, target).map(drop)),
