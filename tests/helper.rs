@@ -102,11 +102,14 @@ async fn a_terminal_has_a_size_and_interrupts() {
         let seen = until(&mut shell, "ready").await;
         assert!(seen.contains("/dev/pts/") && seen.contains("30 100"), "{seen}");
         shell.resize(50, 120).await.unwrap();
-        let waiting = "stty size; python3 -c 'import time; print(\"wait\" + \"ing\"); time.sleep(1000)'\n";
-        shell.write(waiting.as_bytes()).await.unwrap();
+        // A handler of Python's forgets what comes just before it falls asleep; one that waits for it does not.
+        let waiting = "import signal; stop = {signal.SIGINT}; signal.pthread_sigmask(signal.SIG_BLOCK, stop); \
+                       print(\"wait\" + \"ing\"); signal.sigwait(stop); print(\"interrupt\" + \"ed\")";
+        shell.write(format!("stty size; python3 -c '{waiting}'\n").as_bytes()).await.unwrap();
         let seen = until(&mut shell, "waiting").await;
         assert!(seen.contains("50 120"), "{seen}");
         shell.write(b"\x03").await.unwrap();
+        until(&mut shell, "interrupted").await;
         shell.write(b"echo af''ter; exit 5\n").await.unwrap();
         until(&mut shell, "after").await;
         assert_eq!(shell.finish().await.unwrap().exit, Some(5));
@@ -118,14 +121,16 @@ async fn a_terminal_has_a_size_and_interrupts() {
 async fn a_signal_reaches_the_whole_tree() {
     everywhere(small_limits(), |sandbox| async move {
         // One that got away by a double fork and a session of its own still belongs to its command.
-        let program = "import os, signal, time\n\
+        let program = "import os, signal\n\
             read, write = os.pipe()\n\
             if os.fork() == 0:\n\
             \x20 os.setsid()\n\
             \x20 if os.fork(): os._exit(0)\n\
-            \x20 signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'stopped\\n'), os._exit(0)))\n\
+            \x20 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})\n\
             \x20 os.write(1, b'away\\n')\n\
-            \x20 time.sleep(1000)\n\
+            \x20 signal.sigwait({signal.SIGTERM})\n\
+            \x20 os.write(1, b'stopped\\n')\n\
+            \x20 os._exit(0)\n\
             signal.signal(signal.SIGTERM, lambda *_: None)\n\
             os.close(write)\n\
             os.write(1, b'here\\n')\n\
