@@ -25,6 +25,7 @@ use crate::run::engines::Engines;
 use crate::run::folder::RunFolder;
 use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
+use crate::run::patience::patiently;
 use crate::run::queue::Conduct;
 use crate::run::workspace::{Filling, Sources};
 use crate::run::{checks, guarded, inputs, models, network};
@@ -241,10 +242,18 @@ impl Conductor {
         let journal = work.journal;
         let telling = network::tell(sandbox.events(), journal.clone(), &spec.network);
         let outcome = self.in_sandbox(work, filling, &sandbox, &deadline).await;
-        if let Err(diagnostic) = sandbox.remove().await {
+        let removing = async {
+            let removed = sandbox.remove().await;
+            telling.finish().await?;
+            Ok::<_, Diagnostic>(removed)
+        };
+        let removed = match patiently(removing, stop, self.clock.as_ref()).await {
+            Ok(removed) => removed?,
+            Err(left) => Err(left),
+        };
+        if let Err(diagnostic) = removed {
             journal.append(What::Warned { report: diagnostic.report() }).await?;
         }
-        telling.finish().await?;
         outcome
     }
 

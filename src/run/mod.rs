@@ -16,6 +16,7 @@ pub mod journal;
 pub mod models;
 pub mod network;
 pub mod outcome;
+pub mod patience;
 pub mod queue;
 pub mod redact;
 pub mod route;
