@@ -1,6 +1,7 @@
 //! `tidemill.toml`: the project's folders, models, images and watch settings.
 
 pub mod build;
+mod certificates;
 mod sandbox;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::workflow::network::{Mode, Pattern};
 use crate::workflow::units;
 
 pub use build::{Build, Registry};
+pub use certificates::certificates;
 pub use sandbox::{HostMount, Sandbox, allowed};
 
 /// The file that makes a folder a project.
@@ -227,6 +229,15 @@ impl Config {
             let help = "docs/configuration.md says what a mount may be";
             return wrong(&format!("\"{place}\""), message, help);
         }
+        if let Some((host, message)) = self
+            .registries
+            .iter()
+            .find_map(|(host, registry)| registry.mistake(host).map(|message| (host, message)))
+        {
+            let help = "a registry is named as images are: `[registries.\"registry.example.com\"]`, with `username` and \
+                        `password_env`";
+            return wrong(&format!("[registries.\"{host}\"]"), message, help);
+        }
         for (name, model) in &self.models {
             let table = format!("[models.{name}");
             let table = if source.text().contains(&table) { table } else { format!("[models.\"{name}\"") };
@@ -270,7 +281,7 @@ fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, 
 fn resolver<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let alone = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
-    alone.or_else(|_| text.parse()).map(Some).map_err(|_| {
-        serde::de::Error::custom(format!("`{text}` is not an address like `10.0.0.1` or `10.0.0.1:53`"))
-    })
+    alone.ok().or_else(|| text.parse().ok()).filter(|address| address.port() != 0).map(Some).ok_or_else(
+        || serde::de::Error::custom(format!("`{text}` is not an address like `10.0.0.1` or `10.0.0.1:53`")),
+    )
 }

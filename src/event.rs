@@ -279,4 +279,6 @@ pub enum ToolOutcome {
     Withheld,
     /// It ran out of time and was killed.
     TimedOut,
+    /// The run was stopped while it ran.
+    Stopped,
 }

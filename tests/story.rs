@@ -1,8 +1,8 @@
 //! Whole runs on the real engine: each way a run can end, and what stands where afterwards.
 
 use serde_json::json;
-use tidemill::event::What;
 use tidemill::event::state::RunState;
+use tidemill::event::{ToolOutcome, What};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::stage::{Stage, exists};
@@ -223,6 +223,11 @@ async fn a_stop_in_the_middle_of_a_command_cancels_cleanly() {
     });
     let played = stage.conduct(&row, stop).await;
     assert_eq!(played.state(), RunState::Cancelled);
+    let outcomes = played.events.iter().filter_map(|event| match &event.what {
+        What::ToolEnded { outcome, .. } => Some(*outcome),
+        _ => None,
+    });
+    assert_eq!(outcomes.collect::<Vec<_>>(), [ToolOutcome::Stopped], "it had time left");
     assert!(!exists(played.container().unwrap()).await, "the container is still there");
 }
 

@@ -83,8 +83,8 @@ impl Agent<'_> {
                 conversation.answer(call, "Not carried out: all turns are used.");
                 continue;
             }
-            if cut.is_some() {
-                conversation.answer(call, "Not carried out: the run's time is over.");
+            if let Some(reason) = cut {
+                conversation.answer(call, format!("Not carried out: {}", why(reason)));
                 continue;
             }
             self.journal.append(What::ToolStarted { turn, call: call.clone() }).await?;
@@ -95,7 +95,11 @@ impl Agent<'_> {
                 Ok(told) => told?,
                 Err(reason) => {
                     cut = Some(reason);
-                    Told::of(ToolOutcome::TimedOut, "Stopped: the run's time is over.".to_owned())
+                    let outcome = match reason {
+                        Cut::Wall => ToolOutcome::TimedOut,
+                        Cut::Stopped => ToolOutcome::Stopped,
+                    };
+                    Told::of(outcome, format!("Stopped: {}", why(reason)))
                 }
             };
             let millis =
@@ -210,4 +214,12 @@ fn denied(conversation: &mut Conversation, guard: String, reason: String) -> Tol
     conversation.denied += 1;
     conversation.last_denial = Some((guard, reason));
     Told::of(ToolOutcome::Denied, output)
+}
+
+/// Why a call was cut short, for the model and for the log.
+fn why(cut: Cut) -> &'static str {
+    match cut {
+        Cut::Wall => "the run's time is over.",
+        Cut::Stopped => "the run was stopped.",
+    }
 }

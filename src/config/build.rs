@@ -64,6 +64,24 @@ pub struct Registry {
     pub password_env: String,
 }
 
+impl Registry {
+    /// What is wrong with the registry `host`.
+    pub(super) fn mistake(&self, host: &str) -> Option<String> {
+        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+        if host.is_empty() || host.contains(odd) {
+            return Some(format!("`{host}` is not the name of a registry"));
+        }
+        if self.username.is_empty() {
+            return Some(format!("the registry `{host}` has an empty `username`"));
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if self.password_env.is_empty() || !self.password_env.chars().all(plain) {
+            return Some(format!("`password_env` of the registry `{host}` is not the name of a variable"));
+        }
+        None
+    }
+}
+
 fn proxy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Proxy>, D::Error> {
     match toml::Value::deserialize(deserializer)? {
         toml::Value::String(word) if word == "host" => Ok(Some(Proxy::Host)),
@@ -98,6 +116,20 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
 mod tests {
     use crate::config::Config;
     use crate::config::build::{Proxies, Proxy};
+
+    #[test]
+    fn a_registry_has_a_name_and_a_user_and_a_variable() {
+        let mistake = |host: &str, user: &str, variable: &str| {
+            let text =
+                format!("[registries.\"{host}\"]\nusername = \"{user}\"\npassword_env = \"{variable}\"\n");
+            Config::parse(&text).map_or_else(|error| error.message().to_owned(), |_| String::new())
+        };
+        assert_eq!(mistake("registry.example.com:5000", "me", "PASSWORD"), "");
+        assert!(mistake("", "me", "PASSWORD").contains("not the name of a registry"));
+        assert!(mistake("https://a/b", "me", "PASSWORD").contains("not the name of a registry"));
+        assert!(mistake("a", "", "PASSWORD").contains("empty `username`"));
+        assert!(mistake("a", "me", "hunter2!").contains("not the name of a variable"));
+    }
 
     #[test]
     fn a_proxy_is_the_hosts_or_given() {

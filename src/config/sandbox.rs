@@ -40,8 +40,30 @@ pub struct HostMount {
 }
 
 /// What no sandbox sees, nor anything that holds one of these: the machine itself, and engines' sockets.
-const NEVER: [&str; 9] =
-    ["/proc", "/sys", "/dev", "/etc", "/run", "/var/run", "/boot", "/var/lib/docker", "/root/.ssh"];
+const NEVER: [&str; 11] = [
+    "/proc",
+    "/sys",
+    "/dev",
+    "/etc",
+    "/run",
+    "/var/run",
+    "/boot",
+    "/var/lib/docker",
+    "/var/lib/containerd",
+    "/var/lib/containers",
+    "/var/lib/kubelet",
+];
+/// What no sandbox sees of anybody's home: keys, and the store of an engine that runs without root.
+const NEVER_AT_HOME: [&str; 8] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".docker",
+    ".config/gcloud",
+    ".local/share/docker",
+    ".local/share/containers",
+];
 /// Where the sandbox has its own.
 const TAKEN: [&str; 14] = [
     "/workspace",
@@ -93,6 +115,13 @@ pub fn allowed(host: &Path) -> Result<(), String> {
     }
     for never in NEVER.map(Path::new) {
         if host.starts_with(never) || never.starts_with(host) {
+            return Err(format!("{} is never given to a sandbox", never.display()));
+        }
+    }
+    for never in NEVER_AT_HOME.map(Path::new) {
+        if host.ancestors().any(|folder| folder.ends_with(never))
+            || host.join(never).symlink_metadata().is_ok()
+        {
             return Err(format!("{} is never given to a sandbox", never.display()));
         }
     }
@@ -149,10 +178,23 @@ mod tests {
             "/data/../etc",
             "/srv/project/.tidemill/runs",
             "/var/lib/docker/volumes",
+            "/var/lib/containerd",
+            "/root/.ssh",
+            "/home/me/.aws/sso",
+            "/home/me/.local/share/docker/volumes",
         ] {
             let said = mistake(&format!(r#"{{ host = "{host}", at = "/ref" }}"#));
             assert!(said.contains("cannot be mounted"), "{host}: {said}");
         }
+    }
+
+    #[test]
+    fn a_home_with_keys_in_it_is_never_mounted() {
+        let home = tempfile::tempdir().expect("a folder");
+        let mount = format!(r#"{{ host = "{}", at = "/ref" }}"#, home.path().display());
+        assert_eq!(mistake(&mount), "");
+        std::fs::create_dir(home.path().join(".ssh")).expect("a folder in it");
+        assert!(mistake(&mount).contains(".ssh is never given"));
     }
 
     #[test]

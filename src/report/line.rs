@@ -106,6 +106,7 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
                 ToolOutcome::Denied => "denied",
                 ToolOutcome::Withheld => "withheld",
                 ToolOutcome::TimedOut => "timed out",
+                ToolOutcome::Stopped => "stopped",
             };
             let took = show_duration(Duration::from_millis(*millis));
             format!("{outcome} in {took}\n{}", quote(output.preview().trim_end(), detail))

@@ -4,7 +4,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::agent::Journal as _;
-use crate::config::Project;
+use crate::config::{Project, certificates};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::network::Use;
@@ -19,13 +19,7 @@ pub fn outside(project: &Project, network: &Network) -> Result<Outside> {
     let mut outside =
         Outside { private: settings.private.clone(), resolver: settings.resolver, ..Outside::default() };
     if let Some(path) = &settings.ca_bundle {
-        let path = project.root.join(path);
-        let bundle = std::fs::read(&path).map_err(|error| {
-            Diagnostic::new("config::ca_bundle", format!("cannot read the certificates {}", path.display()))
-                .cause(error)
-                .help("`ca_bundle` under [network] in tidemill.toml names them")
-        })?;
-        outside.authorities.push(bundle);
+        outside.authorities.push(certificates("network", &project.root.join(path))?);
     }
     for name in secrets(network) {
         let value = env(&name).ok_or_else(|| {
@@ -82,9 +76,18 @@ pub fn tell(events: Option<mpsc::UnboundedReceiver<What>>, journal: Journal, net
 
 impl Telling {
     /// Waits until all was written; the sandbox is removed by then.
-    pub async fn finish(self) -> Result<()> {
-        let Some(writing) = self.0 else { return Ok(()) };
+    pub async fn finish(mut self) -> Result<()> {
+        let Some(writing) = self.0.as_mut() else { return Ok(()) };
         writing.await.unwrap_or_else(|error| Err(Diagnostic::new("run::network", error.to_string())))
+    }
+}
+
+impl Drop for Telling {
+    /// A sandbox that could not be removed tells nothing more: the run has ended.
+    fn drop(&mut self) {
+        if let Some(writing) = &self.0 {
+            writing.abort();
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 )]
 #[expect(clippy::cast_precision_loss, reason = "a size of 2^53 bytes is beyond every use")]
 pub fn size(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 9] = [
+    const UNITS: [(&str, u64); 10] = [
         ("", 1),
         ("b", 1),
         ("kb", 1_000),
@@ -39,6 +39,7 @@ pub fn size(text: &str) -> Result<u64, String> {
         ("mib", 1 << 20),
         ("gib", 1 << 30),
         ("tb", 1_000_000_000_000),
+        ("tib", 1 << 40),
     ];
     let wrong = || format!("`{text}` is not a size; write it like `20MB`, `64KiB` or `1.5GB`");
     let text_lower = text.trim().to_ascii_lowercase();
@@ -91,6 +92,7 @@ mod tests {
         assert_eq!(size("20MB"), Ok(20_000_000));
         assert_eq!(size("1.5 KiB"), Ok(1536));
         assert_eq!(size("7"), Ok(7));
+        assert_eq!(size("999TiB"), Ok(999 << 40));
         for wrong in ["", "MB", "20 parsecs", "-1MB", "1e400GB"] {
             assert!(size(wrong).is_err(), "{wrong:?} was accepted");
         }

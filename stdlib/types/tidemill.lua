@@ -35,7 +35,7 @@
 ---@field wall? string|number Wall time: `10m`, or seconds; 30 minutes without.
 ---@field command? string|number Wall time of one command; 2 minutes without.
 ---@field memory? string|integer Memory of the sandbox: `2GiB`, or bytes.
----@field cpus? number Processor cores; 2 without.
+---@field cpus? number Processor cores, of those there are; 2 without.
 ---@field pids? integer Processes at once; 256 without.
 ---@field disk? string|integer Bytes that fit in /workspace; 1 GiB without.
 

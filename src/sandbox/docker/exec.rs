@@ -63,7 +63,8 @@ impl Container {
             Waited::Broken(error) => return Err(self.failed("follow a command", error).await),
         };
         // The engine first: a command that ended the container has no exit code to ask for.
-        if let Some(reason) = self.leave_nothing(timed_out).await? {
+        let least = u32::from(timed_out);
+        if let Some(reason) = self.leave_nothing(least).await? {
             return Err(SandboxError::Gone(reason));
         }
         if timed_out {
@@ -167,13 +168,14 @@ impl Container {
         }
     }
 
-    /// Kills every process of the agent's user. Gives the reason when the container is gone instead.
-    async fn leave_nothing(&self, timed_out: bool) -> Result<Option<String>, SandboxError> {
+    /// Kills every process of the agent's user, in at least so many attempts however few there seem to be. Gives the
+    /// reason when the container is gone instead.
+    async fn leave_nothing(&self, least: u32) -> Result<Option<String>, SandboxError> {
         let mut widened = false;
         let mut outcome = Ok(None);
         for attempt in 0..=KILLS {
             match self.processes().await {
-                Ok(Some(count)) if count <= OWN_PROCESSES && !(timed_out && attempt == 0) => break,
+                Ok(Some(count)) if count <= OWN_PROCESSES && attempt >= least => break,
                 // An engine that does not count: one kill is enough but for a fork bomb.
                 Ok(None) if attempt > 0 => break,
                 Ok(_) if attempt == KILLS => {

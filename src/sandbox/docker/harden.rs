@@ -23,6 +23,8 @@ pub(super) fn harden(asked: HostConfig, engine: &Traits, runtime: Option<&str>) 
         // An engine that cannot limit swap says so by a limit of its own, and there is nothing to compare.
         memory_swap: if engine.limits_swap { asked.memory } else { None },
         memory_swappiness: (engine.limits_swap && engine.groups == 1 && !engine.rootless).then_some(0),
+        // All of a small machine is what a larger limit comes to there.
+        nano_cpus: asked.nano_cpus.map(|asked| asked.min(engine.nano_cpus)),
         runtime: runtime.map(str::to_owned),
         ..asked
     }
@@ -30,4 +32,24 @@ pub(super) fn harden(asked: HostConfig, engine: &Traits, runtime: Option<&str>) 
 
 fn limit(name: &str, most: i64) -> ResourcesUlimits {
     ResourcesUlimits { name: Some(name.to_owned()), soft: Some(most), hard: Some(most) }
+}
+
+#[cfg(test)]
+mod tests {
+    use bollard::models::SystemInfo;
+
+    use super::*;
+
+    #[test]
+    fn no_more_processors_are_asked_for_than_there_are() {
+        let asked = || HostConfig { nano_cpus: Some(2_000_000_000), ..HostConfig::default() };
+        let of = |ncpu| {
+            let engine = Traits::read(SystemInfo { ncpu, ..SystemInfo::default() }, true);
+            harden(asked(), &engine, None).nano_cpus
+        };
+        assert_eq!(of(Some(1)), Some(1_000_000_000));
+        assert_eq!(of(Some(64)), Some(2_000_000_000));
+        // An engine that does not say is asked as it was.
+        assert_eq!(of(None), Some(2_000_000_000));
+    }
 }

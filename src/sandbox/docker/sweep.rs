@@ -14,9 +14,9 @@ use crate::sandbox::docker::errors::{explain, is_missing};
 use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL};
 use crate::sandbox::owner::{Life, Owner};
 
-/// How often a workspace in use is tried again: with [`PAUSE`], as long as an engine takes to remove a container.
-const PATIENCE: usize = 40;
-const PAUSE: Duration = Duration::from_millis(100);
+/// How often what is in use is tried again: with [`PAUSE`], as long as an engine takes to remove a container.
+pub(super) const PATIENCE: usize = 40;
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 impl Docker {
     /// Removes containers, then volumes and networks, whose owner is dead. Gives how many.

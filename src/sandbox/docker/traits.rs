@@ -19,6 +19,8 @@ pub(super) struct Traits {
     pub(super) own_groups: bool,
     /// Whether it can limit swap.
     pub(super) limits_swap: bool,
+    /// Its processors, in billionths; it refuses a container more than it has.
+    pub(super) nano_cpus: i64,
     /// Its profile of system calls; nothing when it has none.
     pub(super) seccomp: Option<String>,
     /// Runtimes it knows, in order.
@@ -58,7 +60,7 @@ impl Docker {
 }
 
 impl Traits {
-    fn read(info: SystemInfo, own_groups: bool) -> Self {
+    pub(super) fn read(info: SystemInfo, own_groups: bool) -> Self {
         let options = info.security_options.unwrap_or_default();
         let option = |name: &str| {
             options
@@ -78,6 +80,10 @@ impl Traits {
             groups: if info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_2) { 2 } else { 1 },
             own_groups,
             limits_swap: info.swap_limit == Some(true),
+            nano_cpus: info
+                .ncpu
+                .filter(|count| *count > 0)
+                .map_or(i64::MAX, |count| count.saturating_mul(1_000_000_000)),
             seccomp,
             runtimes,
             runtime: info.default_runtime.unwrap_or_else(|| "runc".to_owned()),

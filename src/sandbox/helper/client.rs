@@ -166,15 +166,16 @@ async fn say_hello(mut ends: Ends, key: &Key) -> Result<Greeted, SandboxError> {
                 seen.extend_from_slice(&piece[end..]);
             }
             // The version follows the nonce; nothing else has been said yet but what comes after it.
-            if found && seen.len() >= size_of::<u32>() {
-                decoder.feed(&seen[size_of::<u32>()..]);
-                return Ok(decoder);
+            if found && let Some((version, rest)) = seen.split_first_chunk() {
+                decoder.feed(rest);
+                return Ok((u32::from_le_bytes(*version), decoder));
             }
         }
         Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
     };
     match answering.await {
-        Ok(decoder) => Ok(Greeted { ends, decoder }),
+        Ok((VERSION, decoder)) => Ok(Greeted { ends, decoder }),
+        Ok((version, _)) => Err(other_version(version)),
         Err(error) => Err(broken(&error)),
     }
 }
@@ -184,6 +185,13 @@ pub(super) fn unanswered() -> SandboxError {
     let message = format!("the sandbox has not answered for {}", show_duration(UNANSWERED));
     let help = "was its container paused, or is the machine overloaded? run it again";
     SandboxError::Engine(Diagnostic::new("sandbox::no_answer", message).help(help))
+}
+
+/// A sandbox keeps the helper it was made with, and this program may be a later one.
+fn other_version(version: u32) -> SandboxError {
+    let message = format!("the sandbox's helper speaks version {version}, and this tidemill {VERSION}");
+    let help = "the sandbox was made by another version of tidemill; a new run makes a new one";
+    SandboxError::Engine(Diagnostic::new("sandbox::other_version", message).help(help))
 }
 
 fn broken(error: &std::io::Error) -> SandboxError {

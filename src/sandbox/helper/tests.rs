@@ -23,6 +23,7 @@ use crate::workflow::path::WorkspacePath;
 struct Pausing {
     key: Key,
     opened: AtomicU32,
+    version: u32,
 }
 
 #[async_trait]
@@ -32,12 +33,12 @@ impl Link for Pausing {
             return Err(SandboxError::Engine(Diagnostic::new(PAUSED, "the sandbox's container is paused")));
         }
         let ((input, heard), (said, output)) = (tokio::io::duplex(1 << 20), tokio::io::duplex(1 << 20));
-        tokio::spawn(greet_once(self.key.clone(), heard, said));
+        tokio::spawn(greet_once(self.key.clone(), self.version, heard, said));
         Ok(Ends { input: Box::pin(input), output: Box::pin(ReaderStream::new(output)) })
     }
 }
 
-async fn greet_once(key: Key, mut heard: DuplexStream, mut said: DuplexStream) {
+async fn greet_once(key: Key, version: u32, mut heard: DuplexStream, mut said: DuplexStream) {
     let (mut begin, mut decoder, mut piece, mut met) =
         (Begin::new(key.0), Decoder::default(), [0; 4096], false);
     loop {
@@ -51,7 +52,7 @@ async fn greet_once(key: Key, mut heard: DuplexStream, mut said: DuplexStream) {
         }
         if let Some(hello) = decoder.next().unwrap().filter(|frame| frame.kind == kind::HELLO) {
             let mut ready = Vec::new();
-            let payload = [&hello.payload[size_of::<u32>()..], &VERSION.to_le_bytes()].concat();
+            let payload = [&hello.payload[size_of::<u32>()..], &version.to_le_bytes()].concat();
             Frame::new(kind::READY, 0, payload).encode(&mut ready);
             said.write_all(&ready).await.unwrap();
             // Both ends stay open, and nothing comes any more.
@@ -60,9 +61,14 @@ async fn greet_once(key: Key, mut heard: DuplexStream, mut said: DuplexStream) {
     }
 }
 
-async fn paused() -> Client {
+async fn meet(version: u32) -> Result<Client, SandboxError> {
     let key = Key::random().unwrap();
-    Client::connect(Arc::new(Pausing { key: key.clone(), opened: AtomicU32::new(0) }), key).await.unwrap()
+    let link = Pausing { key: key.clone(), opened: AtomicU32::new(0), version };
+    Client::connect(Arc::new(link), key).await
+}
+
+async fn paused() -> Client {
+    meet(VERSION).await.unwrap()
 }
 
 fn code<T: std::fmt::Debug>(outcome: Result<T, SandboxError>) -> String {
@@ -85,4 +91,9 @@ async fn a_file_in_a_paused_container_is_not_waited_for_for_ever() {
     let client = paused().await;
     let path = WorkspacePath::parse("x").unwrap();
     assert_eq!(code(client.read_whole(&path, 1).await), "sandbox::no_answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_helper_of_another_version_is_not_talked_to() {
+    assert_eq!(code(meet(VERSION + 1).await.map(drop)), "sandbox::other_version");
 }

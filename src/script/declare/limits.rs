@@ -32,7 +32,7 @@ pub(in crate::script) const LIMITS: Class = Class {
             doc: "Wall time of one command; 2 minutes without.",
         },
         Field { name: "memory", kind: "string|integer?", doc: "Memory of the sandbox: `2GiB`, or bytes." },
-        Field { name: "cpus", kind: "number?", doc: "Processor cores; 2 without." },
+        Field { name: "cpus", kind: "number?", doc: "Processor cores, of those there are; 2 without." },
         Field { name: "pids", kind: "integer?", doc: "Processes at once; 256 without." },
         Field { name: "disk", kind: "string|integer?", doc: "Bytes that fit in /workspace; 1 GiB without." },
     ],

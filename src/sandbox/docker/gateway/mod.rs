@@ -12,7 +12,6 @@ mod verify;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bollard::container::LogOutput;
 use bollard::models::{
@@ -29,6 +28,7 @@ use crate::event::What;
 use crate::event::id::RunId;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::errors::{explain, is_missing, words};
+use crate::sandbox::docker::sweep::{PATIENCE, PAUSE};
 use crate::sandbox::gateway::link::Link;
 use crate::sandbox::gateway::swap::Swapper;
 use crate::sandbox::gateway::{Outside, policy};
@@ -43,9 +43,6 @@ const MEMORY: i64 = 128 << 20;
 const THREADS: i64 = 1024;
 /// A processor's worth, in billionths.
 const NANO_CPUS: i64 = 1_000_000_000;
-/// How often a network in use is tried again, as long as an engine takes to remove a container.
-const PATIENCE: usize = 40;
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// The names of a gateway's parts on the engine.
 #[derive(Debug, Clone)]

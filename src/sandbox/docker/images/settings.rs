@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::config::Build;
 use crate::config::build::{Proxies, Proxy};
-use crate::diagnostic::{Diagnostic, Result};
+use crate::config::{Build, certificates};
+use crate::diagnostic::Result;
 use crate::sandbox::docker::Docker;
 use crate::sandbox::docker::images::dockerfile::Additions;
 
@@ -42,13 +42,7 @@ impl Docker {
             }
             Some(path) => self.root.join(path),
         };
-        std::fs::read(&path).map(Some).map_err(|error| {
-            Diagnostic::new("image::ca_bundle", format!("cannot read the certificates {}", path.display()))
-                .cause(error)
-                .help(
-                    "`ca_bundle` under [build] in tidemill.toml names them; `host` means this machine's own",
-                )
-        })
+        certificates("build", &path).map(Some)
     }
 }
 

@@ -51,6 +51,10 @@ pub(in crate::script::api) fn url(lua: &Lua, arguments: MultiValue) -> mlua::Res
     if let Some(fields) = fields {
         download.sha256 = fields.with("sha256", sha256).unwrap_or(download.sha256);
         download.max = fields.with("max", value::size).unwrap_or(Download::MAX);
+        if download.max == 0 {
+            let message = "`max` is 0, so nothing could be fetched".to_owned();
+            value::bad::<()>(&host, &fields.at("max"), "script::bad_limit", message, "write it like `20MB`");
+        }
         granted = rights(&host, &fields);
     }
     lua.pack(Thing::Content(Content::Url(download), granted))
