@@ -94,11 +94,19 @@ pub struct Watch {
     pub rescan: Duration,
     /// Runs at once.
     pub concurrency: usize,
+    /// Bytes that are kept free on the disks of the state and of the outbox: with less nothing new begins.
+    #[serde(deserialize_with = "size")]
+    pub min_free: u64,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Self { settle: Duration::from_secs(2), rescan: Duration::from_secs(60), concurrency: 2 }
+        Self {
+            settle: Duration::from_secs(2),
+            rescan: Duration::from_secs(60),
+            concurrency: 2,
+            min_free: 100_000_000,
+        }
     }
 }
 
@@ -266,6 +274,11 @@ impl Config {
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     units::duration(&text).map_err(serde::de::Error::custom)
+}
+
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    units::size(&text).map_err(serde::de::Error::custom)
 }
 
 fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {

@@ -262,6 +262,22 @@ async fn a_damaged_database_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_database_that_is_gone_is_not_replaced_by_an_empty_one() {
+    for folder_of_files in ["claimed/1", "runs/20261130-230000-aaaa"] {
+        let folder = state();
+        queued(folder.path(), "20261130-230000-aaaa").await.0.close().await;
+        fs::remove_file(folder.path().join(Store::FILE)).unwrap();
+        fs::create_dir_all(folder.path().join(folder_of_files)).unwrap();
+        let error = Store::open(folder.path()).await.unwrap_err();
+        assert_eq!(error.code(), "store::missing", "{error:?}");
+        assert!(!folder.path().join(Store::FILE).exists());
+        // With nothing that it knew of, there is nothing to lose.
+        fs::remove_dir_all(folder.path().join(folder_of_files)).unwrap();
+        Store::open(folder.path()).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_newer_database_is_refused_and_left_as_it_is() {
     let folder = state();
     queued(folder.path(), "20261130-230000-aaaa").await.0.close().await;

@@ -16,7 +16,7 @@ use crate::run::conductor::{Conductor, OnStop};
 use crate::run::engines::Engines;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
-use crate::run::intake::{Daemon, WorkflowRoute};
+use crate::run::intake::{Daemon, Lock, WorkflowRoute};
 use crate::run::queue::Conduct;
 use crate::run::sweeping::sweep_now_and_then;
 use crate::run::{abandoned, ended, watching};
@@ -34,6 +34,8 @@ pub struct Args {
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let store = Store::open(&project.state()).await?;
+    // What follows ends and removes what dead processes left: not beside one that lives.
+    let lock = Daemon::lock(&project)?;
     let (routes, conduct, engines) = prepare(context, &project, &store, args.model.as_deref()).await?;
     let opened = engines.opened();
     let clock = SystemClock::new();
@@ -41,7 +43,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let stop = Stop::new();
     let view = live::show(context.screen, &store, None);
     let exit = tokio::select! {
-        done = watch(context, &project, store, routes, conduct, stop.clone()) => done,
+        done = watch(context, lock, &project, store, routes, conduct, stop.clone()) => done,
         () = sweep_now_and_then(&clock, &opened, complain) => Ok(Exit::Failed),
         () = listen(stop.clone()) => Ok(Exit::Cancelled),
     };
@@ -53,6 +55,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
 /// Watches `project` until `stop`, saying what happens.
 pub async fn watch(
     context: &Context,
+    lock: Lock,
     project: &Project,
     store: Store,
     routes: Vec<WorkflowRoute>,
@@ -73,7 +76,7 @@ pub async fn watch(
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
     let clock = Arc::new(SystemClock::new());
-    let daemon = Daemon::open(project, store, clock, routes, conduct, tell).await?;
+    let daemon = Daemon::open(lock, project, store, clock, routes, conduct, tell).await?;
     screen.talk(format!("watching {}; Ctrl-C stops", project.inbox().display()));
     daemon.run(stop).await?;
     screen.talk("stopped");
@@ -142,6 +145,8 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
         }
         Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and starts over")),
         Notice::Finishing(runs) => screen.talk(finishing(*runs)),
+        Notice::Paused { what, why } => screen.talk(format!("{what} pauses: {}", warning(why))),
+        Notice::GoesOn(what) => screen.talk(format!("{what} goes on")),
         Notice::Warned(report) => screen.talk(warning(report)),
     }
 }

@@ -24,10 +24,12 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
 use crate::run::intake::desk::Desk;
 use crate::run::intake::finish::Putter;
-use crate::run::intake::lock::Lock;
+pub use crate::run::intake::lock::Lock;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
+use crate::run::pause::Pause;
 use crate::run::queue::{Conduct, Queue};
+use crate::run::room::Room;
 use crate::store::Store;
 use crate::trigger::drop_folder::scan;
 use crate::trigger::drop_folder::watch::Watch;
@@ -68,11 +70,18 @@ impl Daemon {
     /// An inbox that is not there is looked for this often.
     const ABSENT: Duration = Duration::from_secs(2);
 
-    /// Takes the project's lock, puts right what a dead process left behind, and gets ready to watch.
+    /// Takes the project's lock, before anything of it is touched.
     ///
-    /// Errors: `watch::running` when it is watched already, `config::invalid` when files would be put away into the
-    /// inbox, and what the store says.
+    /// Errors: `watch::running` when it is watched already.
+    pub fn lock(project: &Project) -> Result<Lock> {
+        Lock::take(&project.state())
+    }
+
+    /// Puts right what a dead process left behind, and gets ready to watch.
+    ///
+    /// Errors: `config::invalid` when files would be put away into the inbox, and what the store says.
     pub async fn open(
+        lock: Lock,
         project: &Project,
         store: Store,
         clock: Arc<dyn Clock>,
@@ -81,7 +90,7 @@ impl Daemon {
         tell: Tell,
     ) -> Result<Self> {
         refuse_loops(project)?;
-        let lock = Lock::take(store.folder())?;
+        let room = Room::of(project);
         let putter = Arc::new(Putter::new(project.clone(), store.clone(), tell.clone()));
         recover::recover(project, &store, &putter, &tell).await?;
         let desk = Desk::open(project, store.clone(), Arc::clone(&clock), workflows, tell.clone()).await?;
@@ -98,6 +107,7 @@ impl Daemon {
                 concurrency: project.config.watch.concurrency,
                 putter,
                 tell,
+                room,
                 wake: Arc::new(Notify::new()),
             },
             _lock: lock,
@@ -141,13 +151,20 @@ impl Daemon {
         stop: &Stop,
     ) -> Result<()> {
         let clock = &queue.clock;
+        let mut pause = Pause::new("taking files in", Arc::clone(clock), queue.tell.clone());
         while !stop.is_finishing() {
             // Armed first, scanned second: what happens in between is seen by one or the other.
             if let Err(warning) = watch.arm(scan::root(inbox)) {
                 queue.tell.say(Notice::Warned(warning.report()));
             }
             let before = clock.elapsed();
-            let tick = desk.tick().await?;
+            let look = async {
+                queue.room.check()?;
+                desk.tick().await
+            };
+            let Some(tick) = pause.wait(look.await, stop).await? else {
+                continue;
+            };
             let now = clock.elapsed();
             if tick.queued > 0 {
                 queue.wake.notify_one();

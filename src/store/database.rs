@@ -24,6 +24,7 @@ const READERS: u32 = 4;
 ///
 /// Gives the one connection that writes and a pool for reading.
 pub(super) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> {
+    refuse_to_forget(file)?;
     let options = options(file);
     let act = format!("open {}", file.display());
     let mut writer =
@@ -34,6 +35,22 @@ pub(super) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> 
         .test_before_acquire(false)
         .connect_lazy_with(options.pragma("query_only", "ON"));
     Ok((writer, readers))
+}
+
+/// A database that is gone while its files are there was deleted or lost: an empty one in its place would make nobody
+/// look for it.
+fn refuse_to_forget(file: &Path) -> Result<()> {
+    let state = file.parent().unwrap_or(Path::new("."));
+    let holds = |name: &&str| state.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_some());
+    let Some(name) = ["claimed", "runs"].into_iter().find(holds).filter(|_| !file.exists()) else {
+        return Ok(());
+    };
+    let message =
+        format!("{} is gone, and files it knew of are in {}", file.display(), state.join(name).display());
+    Err(Diagnostic::new("store::missing", message).help(
+        "put back a copy of it; without one, take out of `claimed` what you need, and move the folder away to start \
+         with an empty history",
+    ))
 }
 
 /// The connection that writes, once more.

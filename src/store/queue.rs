@@ -45,6 +45,17 @@ impl Store {
             .map_err(|error| explain("count an attempt", error))
     }
 
+    /// Takes the last attempt back: it ended in good order, and no process went down with it.
+    pub async fn forget_attempt(&self, run: &RunId) -> Result<()> {
+        let writer = &mut *self.0.writer.lock().await;
+        sqlx::query("UPDATE runs SET attempts = max(attempts - 1, 0) WHERE id = ?1")
+            .bind(run.as_str())
+            .execute(writer)
+            .await
+            .map(drop)
+            .map_err(|error| explain("take an attempt back", error))
+    }
+
     /// Ids of runs that begin with `start`.
     pub async fn ids_from(&self, start: &str) -> Result<Vec<RunId>> {
         let ids: Vec<String> =

@@ -36,6 +36,8 @@ enum Act {
     Succeed,
     End(RunState),
     Err,
+    /// The disk is full.
+    Full,
     Panic,
     /// Until it is told to stop.
     Wait,
@@ -74,6 +76,7 @@ impl Double {
             Act::Succeed => self.end(run, RunState::Succeeded).await,
             Act::End(state) => self.end(run, state).await,
             Act::Err => Err(Diagnostic::new("sandbox::no_engine", "the engine is gone").help("start it")),
+            Act::Full => Err(Diagnostic::new("store::disk_full", "the disk is full").help("free some")),
             Act::Panic => panic!("a mistake in a scene"),
             Act::Wait => {
                 stop.cancelled().await;
@@ -126,7 +129,9 @@ async fn open(project: &Project, routes: Vec<WorkflowRoute>, acts: &[Act]) -> Re
     });
     let (say, notices) = mpsc::unbounded_channel();
     let tell = Tell::to(move |notice| drop(say.send(notice)));
-    let daemon = Daemon::open(&opened, store.clone(), clock.clone(), routes, double.clone(), tell).await?;
+    let lock = Daemon::lock(&opened)?;
+    let daemon =
+        Daemon::open(lock, &opened, store.clone(), clock.clone(), routes, double.clone(), tell).await?;
     let stop = Stop::new();
     let task = tokio::spawn(daemon.run(stop.clone()));
     Ok(Watching { store, clock, double, begun, notices, stop, task })
@@ -276,6 +281,66 @@ async fn so_many_runs_at_once_and_no_more() {
 }
 
 #[tokio::test]
+async fn a_run_that_meets_a_full_disk_starts_over_as_often_as_it_takes() {
+    let project = Project::new().file("inbox/a.csv", "abc");
+    let mut watching = watching(&project, &[Act::Full; 5]).await;
+    for _ in 0..5 {
+        watching.begun().await;
+    }
+    let row = watching.begun().await;
+    assert_eq!((row.attempts, watching.put_away().await.0), (1, InputState::Done));
+    let events = watching.store.all_events(&row.id).await.unwrap();
+    let reason = "the disk is full; it starts over";
+    let again = |what: &What| matches!(what, What::StateEntered { state: RunState::Queued, reason: Some(why) } if why == reason);
+    assert_eq!(events.iter().filter(|event| again(&event.what)).count(), 5);
+    watching.finish().await;
+}
+
+#[tokio::test]
+async fn with_too_little_room_nothing_is_taken_and_it_is_said_once() {
+    let project = Project::new().config("[watch]\nmin_free = \"4000TB\"\n").file("inbox/a.csv", "abc");
+    let mut watching = watching(&project, &[]).await;
+    let paused = watching.notice(|notice| matches!(notice, Notice::Paused { .. })).await;
+    let Notice::Paused { what, why } = paused else { unreachable!() };
+    assert_eq!((what, why.code.as_str()), ("taking files in", "watch::low_disk"));
+    for _ in 0..10 {
+        watching.clock.advance(Duration::from_secs(60));
+        tokio::task::yield_now().await;
+    }
+    assert!(watching.notices.try_recv().is_err(), "it was said already");
+    watching.finish().await;
+    assert_eq!(project.files("inbox"), [Path::new("a.csv")]);
+    // With room again the next one takes it.
+    let project = project.config("");
+    let mut next = self::watching(&project, &[]).await;
+    assert_eq!(next.put_away().await.0, InputState::Done);
+    next.finish().await;
+}
+
+#[tokio::test]
+async fn runs_queued_by_another_process_are_found() {
+    let project = Project::new();
+    // The daemon itself has no use for the file.
+    let mut watching = open(&project, vec![route("energy", "*.txt")], &[]).await.unwrap();
+    let (other, run) = claimed(&project).await;
+    assert_eq!(watching.begun().await.id, run);
+    other.close().await;
+    assert_eq!(watching.put_away().await.0, InputState::Done);
+    watching.finish().await;
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_put_away_is_as_soon_as_it_can() {
+    let project = Project::new().file("inbox/a.csv", "abc").file("processed", "in the way");
+    let mut watching = watching(&project, &[]).await;
+    let warned = watching.notice(|notice| matches!(notice, Notice::Warned(_))).await;
+    assert!(matches!(warned, Notice::Warned(report) if report.code == "watch::unmovable"));
+    fs::remove_file(project.path("processed")).unwrap();
+    assert_eq!(watching.put_away().await, (InputState::Done, "processed/a.csv".into()));
+    watching.finish().await;
+}
+
+#[tokio::test]
 async fn one_project_is_watched_once() {
     let project = Project::new();
     let first = watching(&project, &[]).await;
@@ -330,7 +395,7 @@ async fn the_second_stop_breaks_runs_off_and_they_start_over() {
 
     let mut next = self::watching(&project, &[]).await;
     let again = next.begun().await;
-    assert_eq!((again.id, again.attempts), (run, 2));
+    assert_eq!((again.id, again.attempts), (run, 1), "a stop in good order is no failed attempt");
     assert_eq!(next.put_away().await.0, InputState::Done);
     next.finish().await;
 }

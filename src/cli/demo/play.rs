@@ -57,7 +57,9 @@ impl Play {
             watch::say(screen, &notice);
         });
         let clock = Arc::new(SystemClock::new());
-        let daemon = Daemon::open(&project, store.clone(), clock, vec![route], conduct, tell).await?;
+        let daemon =
+            Daemon::open(Daemon::lock(&project)?, &project, store.clone(), clock, vec![route], conduct, tell)
+                .await?;
         screen.talk(format!(
             "watching; dropping a year of hourly readings ({} rows, {} abnormal events) into {}",
             readings::HOURS,

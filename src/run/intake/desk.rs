@@ -15,7 +15,7 @@ use crate::event::input::{Fingerprint, InputChange, InputFile};
 use crate::event::state::InputState;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::{Notice, Tell};
-use crate::run::intake::place;
+use crate::run::intake::{place, recover};
 use crate::store::{Claim, NewRun, Store, Taken};
 use crate::trigger::drop_folder::routes::Routes;
 use crate::trigger::drop_folder::scan::{Root, scan};
@@ -29,7 +29,10 @@ pub struct Desk {
     clock: Arc<dyn Clock>,
     workflows: Vec<WorkflowRoute>,
     routes: Routes,
+    settle: Duration,
     settling: Settling,
+    /// Whether what is known here is what the ledger says: not after a look that broke off.
+    in_step: bool,
     absent: bool,
     ids: Ids,
     tell: Tell,
@@ -72,24 +75,17 @@ impl Desk {
             route.globs.iter().map(move |glob| (workflow, glob.as_str()))
         });
         let routes = Routes::new(globs)?;
-        let mut settling = Settling::new(project.config.watch.settle);
-        let waiting = [InputState::Seen, InputState::Settling, InputState::Ignored, InputState::Blocked];
-        for row in store.inputs(&waiting).await? {
-            let change = InputChange {
-                path: row.path,
-                fingerprint: row.fingerprint,
-                state: row.state,
-                reason: row.reason,
-            };
-            settling.remember(change, clock.elapsed());
-        }
+        let settle = project.config.watch.settle;
+        let settling = remember(&store, settle, clock.elapsed()).await?;
         Ok(Self {
             inbox: project.inbox(),
             store,
             clock,
             workflows,
             routes,
+            settle,
             settling,
+            in_step: true,
             absent: false,
             ids: Ids::default(),
             tell,
@@ -97,7 +93,20 @@ impl Desk {
     }
 
     /// Looks at the whole inbox once and claims every file that is complete.
+    ///
+    /// After an error the next look begins with what the ledger says: a file that was on its way goes back.
     pub async fn tick(&mut self) -> Result<Tick> {
+        if !self.in_step {
+            recover::undo_ready(&self.inbox, &self.store, &self.tell).await?;
+            self.settling = remember(&self.store, self.settle, self.clock.elapsed()).await?;
+        }
+        self.in_step = false;
+        let tick = self.look().await?;
+        self.in_step = true;
+        Ok(tick)
+    }
+
+    async fn look(&mut self) -> Result<Tick> {
         let inbox = self.inbox.clone();
         let scan = blocking(move || scan(&inbox)).await?;
         self.note_root(scan.root);
@@ -254,6 +263,22 @@ impl Desk {
         let refused = self.settling.refused(&change.path, change.fingerprint, state, reason, now);
         self.record(&[refused]).await
     }
+}
+
+/// What the ledger knows of the files that stand in the inbox.
+async fn remember(store: &Store, settle: Duration, now: Duration) -> Result<Settling> {
+    let mut settling = Settling::new(settle);
+    let waiting = [InputState::Seen, InputState::Settling, InputState::Ignored, InputState::Blocked];
+    for row in store.inputs(&waiting).await? {
+        let change = InputChange {
+            path: row.path,
+            fingerprint: row.fingerprint,
+            state: row.state,
+            reason: row.reason,
+        };
+        settling.remember(change, now);
+    }
+    Ok(settling)
 }
 
 /// Moves a file out of the inbox and reads it there, where nobody new can reach it.

@@ -3,14 +3,16 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::diagnostic::{Diagnostic, Result};
 
-/// Held while the daemon works; the system lets go of it however the process ends.
+/// Held while a process watches the project; the system lets go of it however the process ends.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
@@ -34,9 +36,9 @@ impl Lock {
             .truncate(false)
             .open(&path)
             .map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match patiently(&file) {
             Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(Errno::WOULDBLOCK) => {
                 let mut pid = String::new();
                 let _ = file.read_to_string(&mut pid);
                 let pid: String = pid.trim().chars().filter(char::is_ascii_digit).collect();
@@ -60,4 +62,17 @@ impl Lock {
         File::open(state.join(Self::FILE))
             .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
     }
+}
+
+/// Takes the lock at once, unless somebody only asks at this moment whether it is held.
+fn patiently(file: &File) -> rustix::io::Result<()> {
+    const TRIES: u32 = 10;
+    const PAUSE: Duration = Duration::from_millis(5);
+    for _ in 1..TRIES {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    flock(file, FlockOperation::NonBlockingLockExclusive)
 }

@@ -45,6 +45,15 @@ pub enum Notice {
     Requeued(RunId),
     /// Nothing new begins; so many runs are waited for.
     Finishing(usize),
+    /// Work stands still until something passes, a full disk for instance.
+    Paused {
+        /// Which work: "taking files in".
+        what: &'static str,
+        /// Until this has passed.
+        why: Report,
+    },
+    /// Work that stood still goes on.
+    GoesOn(&'static str),
     /// Something is not as it should be, and work goes on.
     Warned(Report),
 }

@@ -30,7 +30,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 /// `AlreadyExists` when it is not free; then nothing has happened.
 pub(super) fn relocate(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(folder).map_err(|error| in_the_way(folder, error))?;
     }
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
@@ -41,6 +41,17 @@ pub(super) fn relocate(from: &Path, to: &Path) -> io::Result<()> {
             fs::remove_file(from)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// A file where a folder would be is no name that is taken: another name would not help.
+fn in_the_way(folder: &Path, error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let words = format!("{} is not a folder", folder.display());
+            io::Error::new(io::ErrorKind::NotADirectory, words)
+        }
+        _ => error,
     }
 }
 

@@ -4,6 +4,7 @@
 //! ended is put away.
 
 use std::fs;
+use std::path::Path;
 
 use crate::artifact::{self, Destination};
 use crate::config::Project;
@@ -14,6 +15,7 @@ use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::place;
 use crate::run::journal::Journal;
+use crate::run::pause::passes;
 use crate::run::queue::requeue;
 use crate::store::{InputRow, RunRow, Store};
 
@@ -28,9 +30,7 @@ pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, t
             tell.say(Notice::Warned(error.report()));
         }
     };
-    for row in store.inputs(&[InputState::Ready]).await? {
-        warn(undo(project, store, &row).await);
-    }
+    undo_ready(&project.inbox(), store, tell).await?;
     let claimed = store.inputs(&[InputState::Claimed]).await?;
     for row in &claimed {
         warn(complete(project, store, row));
@@ -44,9 +44,20 @@ pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, t
     Ok(())
 }
 
-/// The file was on its way out of the inbox and has no run yet: back with it.
-async fn undo(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
-    let home = project.inbox().join(row.path.as_path());
+/// Puts files back that were on their way out of the inbox and have no run yet.
+pub(super) async fn undo_ready(inbox: &Path, store: &Store, tell: &Tell) -> Result<()> {
+    for row in store.inputs(&[InputState::Ready]).await? {
+        match undo(inbox, store, &row).await {
+            Err(error) if passes(&error) => return Err(error),
+            Err(error) => tell.say(Notice::Warned(error.report())),
+            Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
+async fn undo(inbox: &Path, store: &Store, row: &InputRow) -> Result<()> {
+    let home = inbox.join(row.path.as_path());
     if let Some(claimed) = row.claimed_path.as_ref().map(|path| store.folder().join(path)) {
         let failed = |error: std::io::Error| {
             let message = format!("cannot put {} back into the inbox", row.path.display());
