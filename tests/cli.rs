@@ -2,8 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use tidemill::event::input::{Fingerprint, InputChange, RawPath};
+use tidemill::event::state::InputState;
+use tidemill::store::Store;
 
 /// How a call ended.
 #[derive(Debug)]
@@ -125,6 +130,37 @@ fn a_project_without_runs_lists_none() {
     let folder = project();
     let ended = tidemill(folder.path(), &["runs"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[tokio::test]
+async fn inputs_are_listed_with_their_reasons() {
+    let folder = project();
+    let none = tidemill(folder.path(), &["inputs"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(0), ""), "{none:?}");
+    let store = Store::open(&folder.path().join(".tidemill")).await.unwrap();
+    let change = |name: &[u8], state, reason: &str| InputChange {
+        path: RawPath::new(PathBuf::from(OsStr::from_bytes(name))),
+        fingerprint: Fingerprint { size: 3, mtime_ns: 1, inode: 2, device: 3 },
+        state,
+        reason: Some(reason.to_owned()),
+    };
+    let changes = [
+        change(b"hello/a.txt", InputState::Settling, "it is quiet for 1 s of 2 s"),
+        change(b"hello/\xff\x1b.pdf", InputState::Ignored, "no workflow takes it"),
+    ];
+    store.record(&changes).await.unwrap();
+    store.close().await;
+    let all = tidemill(folder.path(), &["inputs"]).out;
+    assert_eq!(
+        all,
+        "ignored    hello/\\xff\\u{1b}.pdf  no workflow takes it\nsettling   hello/a.txt  it is quiet for 1 s of 2 s\n"
+    );
+    let one = tidemill(folder.path(), &["inputs", "--state", "settling", "--json"]).out;
+    let one: serde_json::Value = serde_json::from_str(&one).unwrap();
+    assert_eq!((one.as_array().unwrap().len(), one[0]["path"].as_str()), (1, Some("hello/a.txt")));
+    let wrong = tidemill(folder.path(), &["inputs", "--state", "setling"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.err.contains("did you mean `settling`?"), "{}", wrong.err);
 }
 
 #[test]

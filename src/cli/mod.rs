@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod explain;
 pub mod images;
 pub mod init;
+pub mod inputs;
 pub mod live;
 pub mod logs;
 pub mod run;
@@ -49,6 +50,8 @@ pub enum Command {
     Run(run::Args),
     /// Watch the drop folder and run what is dropped
     Watch(watch::Args),
+    /// List what was dropped, and where each file stands
+    Inputs(inputs::Args),
     /// List runs
     Runs(runs::Args),
     /// Show one run: state, findings, artifacts, cost
@@ -156,6 +159,7 @@ impl Cli {
             Command::Check(args) => check::run(&context, args).await,
             Command::Run(args) => run::run(&context, args).await,
             Command::Watch(args) => watch::run(&context, args).await,
+            Command::Inputs(args) => inputs::run(&context, args).await,
             Command::Runs(args) => runs::run(&context, args).await,
             Command::Show(args) => show::run(&context, args).await,
             Command::Logs(args) => logs::run(&context, args).await,

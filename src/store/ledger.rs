@@ -228,6 +228,21 @@ impl Store {
             .collect()
     }
 
+    /// The inputs that changed last, in `state` if one is given, `limit` at most.
+    pub async fn latest_inputs(&self, state: Option<InputState>, limit: u32) -> Result<Vec<InputRow>> {
+        sqlx::query(
+            "SELECT * FROM inputs WHERE ?1 IS NULL OR state = ?1 ORDER BY changed_at DESC, id DESC LIMIT ?2",
+        )
+        .bind(state.map(InputState::as_str))
+        .bind(limit)
+        .fetch_all(&self.0.readers)
+        .await
+        .map_err(|error| explain("read the ledger", error))?
+        .iter()
+        .map(decode)
+        .collect()
+    }
+
     /// Every input that ever had that path, oldest first, with its changes in order.
     pub async fn history(&self, path: &RawPath) -> Result<Vec<(InputRow, Vec<Change>)>> {
         let failed = |error| explain("read the ledger", error);
