@@ -2,6 +2,7 @@
 
 pub mod build;
 mod certificates;
+mod retention;
 mod sandbox;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::workflow::units;
 
 pub use build::{Build, Registry};
 pub use certificates::certificates;
+pub use retention::Retention;
 pub use sandbox::{HostMount, Sandbox, allowed};
 
 /// The file that makes a folder a project.
@@ -40,6 +42,8 @@ pub struct Config {
     pub folders: Folders,
     /// `[watch]`
     pub watch: Watch,
+    /// `[retention]`
+    pub retention: Retention,
     /// `[build]`
     pub build: Build,
     /// `[network]`

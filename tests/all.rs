@@ -15,6 +15,7 @@ mod docs;
 mod doctor;
 mod drop_folder;
 mod expect;
+mod gc;
 mod guard;
 mod helper;
 mod images;

@@ -4,6 +4,7 @@ pub mod check;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
+pub mod gc;
 pub mod images;
 pub mod init;
 pub mod inputs;
@@ -63,6 +64,8 @@ pub enum Command {
     /// List, build and remove the images workflows run in
     #[command(subcommand)]
     Images(images::Command),
+    /// Remove what ended long ago and what nothing needs any more
+    Gc(gc::Args),
     /// Check Docker, models, disk and folders, and say what to do about what is wrong
     Doctor(doctor::Args),
     /// See the whole thing work: a year of readings, a scripted analyst, a real container
@@ -165,6 +168,7 @@ impl Cli {
             Command::Logs(args) => logs::run(&context, args).await,
             Command::Explain(args) => explain::run(&context, args).await,
             Command::Images(command) => images::run(&context, command).await,
+            Command::Gc(args) => gc::run(&context, args).await,
             Command::Doctor(args) => doctor::run(&context, args).await,
             Command::Demo(args) => demo::run(&context, args).await,
         };

@@ -8,12 +8,14 @@ use crate::cli::{Context, Exit, SETTLE, live};
 use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
+use crate::event::id::Digest;
 use crate::event::input::{RawPath, printable};
 use crate::event::state::InputState;
 use crate::report::progress::Steps;
 use crate::report::screen::Screen;
 use crate::run::conductor::{Conductor, OnStop};
 use crate::run::engines::Engines;
+use crate::run::gc_daily::collect_daily;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, Lock, WorkflowRoute};
@@ -40,11 +42,14 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let opened = engines.opened();
     let clock = SystemClock::new();
     let complain = |diagnostic| context.screen.diagnostic(&diagnostic);
+    let scripts: Vec<Digest> = routes.iter().map(|route| route.bundle.clone()).collect();
+    let kept = store.clone();
     let stop = Stop::new();
     let view = live::show(context.screen, &store, None);
     let exit = tokio::select! {
         done = watch(context, lock, &project, store, routes, conduct, stop.clone()) => done,
         () = sweep_now_and_then(&clock, &opened, complain) => Ok(Exit::Failed),
+        () = collect_daily(&clock, &project, &kept, &scripts, complain) => Ok(Exit::Failed),
         () = listen(stop.clone()) => Ok(Exit::Cancelled),
     };
     engines.settle(SETTLE).await;

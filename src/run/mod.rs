@@ -9,6 +9,8 @@ pub mod conductor;
 pub mod ended;
 pub mod engines;
 pub mod folder;
+pub mod gc;
+pub mod gc_daily;
 pub mod guarded;
 pub mod inputs;
 pub mod intake;

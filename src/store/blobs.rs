@@ -1,13 +1,26 @@
 //! Content by its hash: `.tidemill/blobs/ab/<digest>`. A name either has the right content or does not exist.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use tempfile::NamedTempFile;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, Hasher};
+
+/// How the name of a file begins that is being written.
+const NEW: &str = ".new-";
+
+/// A file that nobody wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    path: PathBuf,
+    /// Bytes.
+    pub size: u64,
+}
 
 /// The blob store of a project.
 #[derive(Debug, Clone)]
@@ -36,6 +49,8 @@ impl Blobs {
         let (blobs, bytes) = (self.clone(), bytes.into());
         blocking(move || {
             let digest = Digest::of(&bytes);
+            // Fresh again before it is looked at: what is about to be mentioned must not be swept in between.
+            blobs.refresh(&digest);
             if blobs.holds(&digest) {
                 return Ok(digest);
             }
@@ -52,6 +67,71 @@ impl Blobs {
             blobs.keep(source)
         })
         .await
+    }
+
+    /// Makes content that is there as young as content that was just written.
+    pub fn refresh(&self, digest: &Digest) {
+        if let Ok(file) = File::options().append(true).open(self.path(digest)) {
+            // Where that fails it is as old as it is, and whoever sweeps is told how old a blob must be.
+            let _ = file.set_modified(SystemTime::now());
+        }
+    }
+
+    /// Content that is not in `wanted`, and what writers left that were killed; all of it older than `before`.
+    pub async fn strays(&self, wanted: HashSet<Digest>, before: SystemTime) -> Result<Vec<Stray>> {
+        let blobs = self.clone();
+        blocking(move || {
+            blobs.look_for_strays(&wanted, before).map_err(|error| unwritable(&blobs.folder, error))
+        })
+        .await
+    }
+
+    /// Removes strays, but for those that were wanted again in between. Gives the bytes that are free now.
+    pub async fn remove(&self, strays: Vec<Stray>, before: SystemTime) -> Result<u64> {
+        let blobs = self.clone();
+        blocking(move || {
+            let mut freed = 0;
+            for stray in strays {
+                let gone = blobs.take_away(&stray.path, before);
+                freed += if gone.map_err(|error| unwritable(&blobs.folder, error))? { stray.size } else { 0 };
+            }
+            Ok(freed)
+        })
+        .await
+    }
+
+    fn look_for_strays(&self, wanted: &HashSet<Digest>, before: SystemTime) -> std::io::Result<Vec<Stray>> {
+        let mut strays = Vec::new();
+        let mut folders = vec![self.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder)? {
+                let entry = entry?;
+                let data = entry.metadata()?;
+                if data.is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
+                let name = entry.file_name();
+                let digest = name.to_str().and_then(Digest::parse);
+                let is_ours = digest.is_some() || name.to_str().is_some_and(|name| name.starts_with(NEW));
+                let is_wanted = digest.is_some_and(|digest| wanted.contains(&digest));
+                if data.is_file() && is_ours && !is_wanted && data.modified()? < before {
+                    strays.push(Stray { path: entry.path(), size: data.len() });
+                }
+            }
+        }
+        Ok(strays)
+    }
+
+    /// Renamed away first, and looked at once more: whoever wants it now has made it fresh, and gets it back.
+    fn take_away(&self, path: &Path, before: SystemTime) -> std::io::Result<bool> {
+        let aside = NamedTempFile::with_prefix_in(NEW, &self.folder)?.into_temp_path();
+        std::fs::rename(path, &aside)?;
+        if std::fs::metadata(&aside)?.modified()? < before {
+            aside.close().map(|()| true)
+        } else {
+            aside.persist(path).map(|()| false).map_err(|error| error.error)
+        }
     }
 
     /// The content of that hash, checked; an error when it is longer than `limit` bytes.
@@ -100,7 +180,7 @@ impl Blobs {
     /// Writes beside, syncs, renames: a crash leaves a temporary file, never a wrong blob.
     fn keep(&self, mut source: impl Read) -> Result<(Digest, u64)> {
         let failed = |error| unwritable(&self.folder, error);
-        let mut file = NamedTempFile::with_prefix_in(".new-", &self.folder).map_err(failed)?;
+        let mut file = NamedTempFile::with_prefix_in(NEW, &self.folder).map_err(failed)?;
         let mut hasher = Hasher::default();
         let mut size: u64 = 0;
         let mut piece = vec![0; Self::PIECE];

@@ -11,6 +11,7 @@ mod fold;
 mod ledger;
 mod log;
 mod queue;
+mod retention;
 mod run;
 
 use std::fmt;
@@ -21,7 +22,7 @@ use sqlx::sqlite::SqlitePool;
 use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, broadcast};
 
-pub use crate::store::blobs::Blobs;
+pub use crate::store::blobs::{Blobs, Stray};
 pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 

@@ -1,0 +1,108 @@
+//! Garbage: what ended longer ago than it is to be remembered, and content that nothing mentions any more.
+//!
+//! A run that has not ended, an input that was not put away, and what is published are never touched.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::config::Project;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::{Digest, RunId};
+use crate::store::{Store, Stray};
+
+/// Content this young may be about to be mentioned.
+const YOUNG: Duration = Duration::from_secs(24 * 60 * 60);
+/// Runs that are forgotten in one transaction: others write in between.
+const GROUP: usize = 100;
+
+/// What can be removed.
+#[derive(Debug, Default)]
+pub struct Garbage {
+    /// Before this ended what is forgotten; nothing when runs are remembered for ever.
+    pub before: Option<Timestamp>,
+    /// Runs with all their events.
+    pub runs: Vec<RunId>,
+    /// Inputs of theirs.
+    pub inputs: u64,
+    /// Folders of files that those runs kept aside.
+    pub kept: Vec<PathBuf>,
+    /// Bytes in these.
+    pub kept_bytes: u64,
+    /// Content that nothing mentions.
+    pub strays: Vec<Stray>,
+}
+
+impl Garbage {
+    /// Bytes of the content that nothing mentions.
+    pub fn stray_bytes(&self) -> u64 {
+        self.strays.iter().map(|stray| stray.size).sum()
+    }
+
+    /// Whether there is nothing to remove.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty() && self.inputs == 0 && self.strays.is_empty()
+    }
+}
+
+/// Looks for it; `now` is the wall clock's time.
+pub async fn find(project: &Project, store: &Store, now: Timestamp) -> Result<Garbage> {
+    let mut garbage = Garbage { before: before(project, now), ..Garbage::default() };
+    if let Some(before) = garbage.before {
+        garbage.runs = store.outlived(before).await?;
+        garbage.inputs = store.outlived_inputs(before).await?;
+        for run in &garbage.runs {
+            let folder = project.state().join("runs").join(run.as_str());
+            if folder.is_dir() {
+                garbage.kept_bytes += bytes_in(&folder);
+                garbage.kept.push(folder);
+            }
+        }
+    }
+    let wanted = store.mentioned(garbage.before).await?;
+    garbage.strays = store.blobs().strays(wanted, SystemTime::now() - YOUNG).await?;
+    Ok(garbage)
+}
+
+/// Removes it. Gives the bytes of content that are free now; the database keeps its size and fills the room anew.
+pub async fn remove(store: &Store, garbage: Garbage) -> Result<u64> {
+    for runs in garbage.runs.chunks(GROUP) {
+        store.forget_runs(runs).await?;
+    }
+    if let Some(before) = garbage.before {
+        store.forget_inputs(before).await?;
+    }
+    // After their runs: a folder without a run says nothing, a run without its folder would promise files.
+    for folder in &garbage.kept {
+        std::fs::remove_dir_all(folder).map_err(|error| {
+            Diagnostic::new("gc::unremovable", format!("cannot remove {}", folder.display()))
+                .cause(error)
+                .help("the folder .tidemill and all in it must be writable for this user")
+        })?;
+    }
+    let freed = store.blobs().remove(garbage.strays, SystemTime::now() - YOUNG).await?;
+    Ok(freed + garbage.kept_bytes)
+}
+
+/// Keeps the scripts a daemon is pinned to from being taken for garbage: no run mentions them before the first.
+pub fn keep(store: &Store, scripts: &[Digest]) {
+    for script in scripts {
+        store.blobs().refresh(script);
+    }
+}
+
+fn before(project: &Project, now: Timestamp) -> Option<Timestamp> {
+    let age = SignedDuration::try_from(project.config.retention.runs?).ok()?;
+    now.checked_sub(age).ok()
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let sizes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(data) if data.is_dir() => bytes_in(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
