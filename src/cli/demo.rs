@@ -20,7 +20,7 @@ use crate::diagnostic::Result;
 use crate::event::What;
 use crate::event::state::RunState;
 use crate::report::progress::Steps;
-use crate::run::conductor::{Conductor, OnStop};
+use crate::run::conductor::{Conductor, Unfinished};
 use crate::run::engines::Engines;
 use crate::run::intake::stop::Stop;
 use crate::run::route::route;
@@ -107,7 +107,7 @@ async fn set_up(
     if !engine.prepare(image, &*progress).await?.fresh {
         context.screen.talk(format!("image {}: there already, nothing is built", image.reference()));
     }
-    Ok(Conductor::new(project, store, engines, progress, OnStop::Cancel))
+    Ok(Conductor::new(project, store, engines, progress, Unfinished::Ends))
 }
 
 /// The last words: what was found when it was published, and how the run ended when it was not.

@@ -12,7 +12,7 @@ use crate::event::id::RunId;
 use crate::event::state::RunState;
 use crate::report::progress::Steps;
 use crate::run::abandoned::{self, Hold};
-use crate::run::conductor::{Conductor, OnStop};
+use crate::run::conductor::{Conductor, Unfinished};
 use crate::run::folder::RunFolder;
 use crate::run::inputs;
 use crate::run::queue::Conduct as _;
@@ -60,7 +60,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     engines.get(loaded.workflow.sandbox).await?;
     abandoned::bury(&project, &store).await?;
     let progress = Arc::new(Steps::new(context.screen));
-    let conductor = Conductor::new(&project, &store, engines.clone(), progress, OnStop::Cancel);
+    let conductor = Conductor::new(&project, &store, engines.clone(), progress, Unfinished::Ends);
     let stop = CancellationToken::new();
     let given_up = stop::on_signals(context.screen, stop.clone(), "cancelling; again kills at once");
     let working = async {

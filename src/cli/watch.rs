@@ -13,7 +13,7 @@ use crate::event::input::{RawPath, printable};
 use crate::event::state::InputState;
 use crate::report::progress::Steps;
 use crate::report::screen::Screen;
-use crate::run::conductor::{Conductor, OnStop};
+use crate::run::conductor::{Conductor, Unfinished};
 use crate::run::engines::Engines;
 use crate::run::gc_daily::collect_daily;
 use crate::run::intake::notice::{Notice, Tell};
@@ -23,6 +23,7 @@ use crate::run::queue::Conduct;
 use crate::run::sweeping::sweep_now_and_then;
 use crate::run::{abandoned, ended, watching};
 use crate::store::Store;
+use crate::workflow::units::show_duration;
 
 /// Arguments of `tidemill watch`.
 #[derive(Debug, clap::Args)]
@@ -105,7 +106,7 @@ async fn prepare(
     abandoned::bury(project, store).await?;
     ended::tidy(project, store).await?;
     let steps = Arc::new(Steps::new(context.screen));
-    let conductor = Conductor::new(project, store, engines.clone(), steps, OnStop::Interrupt);
+    let conductor = Conductor::new(project, store, engines.clone(), steps, Unfinished::Waits);
     Ok((routes, Arc::new(conductor), engines))
 }
 
@@ -149,6 +150,9 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             screen.talk(format!("{}: {state}, put into {to}{reason}", path.display()));
         }
         Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and starts over")),
+        Notice::TriedAgain { run, wait, why } => {
+            screen.talk(format!("run {run} is tried again in {}: {}", show_duration(*wait), warning(why)));
+        }
         Notice::Finishing(runs) => screen.talk(finishing(*runs)),
         Notice::Paused { what, why } => screen.talk(format!("{what} pauses: {}", warning(why))),
         Notice::GoesOn(what) => screen.talk(format!("{what} goes on")),

@@ -26,7 +26,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
 use crate::run::patience::patiently;
-use crate::run::queue::Conduct;
+use crate::run::queue::{Conduct, may_pass};
 use crate::run::workspace::{Filling, Sources};
 use crate::run::{checks, guarded, inputs, models, network};
 use crate::sandbox::{Progress, ReadyImage, Sandbox, Spec};
@@ -51,17 +51,17 @@ pub struct Conductor {
     pub clock: Arc<dyn Clock>,
     /// Who is told what takes long.
     pub progress: Arc<dyn Progress>,
-    /// What a stop means.
-    pub on_stop: OnStop,
+    /// What becomes of a run that could go on another time.
+    pub unfinished: Unfinished,
 }
 
-/// What a stop from outside means for a run.
+/// What becomes of a run that is stopped, or fails by something that passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnStop {
-    /// A person does not want it any more: it ends `cancelled`.
-    Cancel,
-    /// The process ends: the run is left as it is and starts over with the next one.
-    Interrupt,
+pub enum Unfinished {
+    /// A person waits for it, or does not want it any more: it ends `cancelled` or `failed`.
+    Ends,
+    /// The queue keeps it: it is left as it is and starts over later.
+    Waits,
 }
 
 /// Bytes of a script with everything it requires; more is no script.
@@ -92,11 +92,17 @@ impl Conduct for Conductor {
             }
             Err(diagnostic) => (journal, Outcome::Failed(diagnostic)),
         };
-        if matches!(outcome, Outcome::Stopped) && self.on_stop == OnStop::Interrupt {
-            folder.tidy();
-            return Ok(RunState::Running);
+        match outcome {
+            Outcome::Stopped if self.unfinished == Unfinished::Waits => {
+                folder.tidy();
+                Ok(RunState::Running)
+            }
+            Outcome::Failed(error) if self.unfinished == Unfinished::Waits && may_pass(&error) => {
+                folder.tidy();
+                Err(error)
+            }
+            outcome => self.end(run, outcome, &folder, &journal).await,
         }
-        self.end(run, outcome, &folder, &journal).await
     }
 }
 
@@ -107,10 +113,10 @@ impl Conductor {
         store: &Store,
         engines: Engines,
         progress: Arc<dyn Progress>,
-        on_stop: OnStop,
+        unfinished: Unfinished,
     ) -> Self {
         let (project, store, clock) = (project.clone(), store.clone(), Arc::new(SystemClock::new()));
-        Self { project, store, engines, clock, progress, on_stop }
+        Self { project, store, engines, clock, progress, unfinished }
     }
 
     /// Everything up to the last check.

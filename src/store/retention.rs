@@ -13,7 +13,8 @@ use crate::store::error::explain;
 
 /// A run that ended before `?1` and whose input, if it has one, was put away: nothing will ask for it again. Never
 /// NULL, so that its opposite is the rest.
-const OUTLIVED: &str = "(runs.ended_at IS NOT NULL AND runs.ended_at < ?1 AND (runs.input IS NULL OR runs.input IN
+const OUTLIVED: &str =
+    "(runs.ended_at IS NOT NULL AND runs.ended_at < ?1 AND (runs.input IS NULL OR runs.input IN
     (SELECT id FROM inputs WHERE state IN ('done', 'failed', 'rejected', 'gone'))))";
 
 /// An input that was through before `?1` and has no run but those that are forgotten with it.

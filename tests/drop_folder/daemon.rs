@@ -35,9 +35,8 @@ use crate::support::project::Project;
 enum Act {
     Succeed,
     End(RunState),
-    Err,
-    /// The disk is full.
-    Full,
+    /// It fails with this code.
+    Err(&'static str),
     Panic,
     /// Until it is told to stop.
     Wait,
@@ -75,8 +74,7 @@ impl Double {
         match act {
             Act::Succeed => self.end(run, RunState::Succeeded).await,
             Act::End(state) => self.end(run, state).await,
-            Act::Err => Err(Diagnostic::new("sandbox::no_engine", "the engine is gone").help("start it")),
-            Act::Full => Err(Diagnostic::new("store::disk_full", "the disk is full").help("free some")),
+            Act::Err(code) => Err(Diagnostic::new(code, "it went wrong").help("mend it")),
             Act::Panic => panic!("a mistake in a scene"),
             Act::Wait => {
                 stop.cancelled().await;
@@ -212,7 +210,11 @@ async fn a_file_whose_run_fails_has_the_reason_beside_it() {
         (Act::End(RunState::Rejected), InputState::Rejected, "output/a.csv: it has no rows"),
         (Act::End(RunState::Denied), InputState::Failed, "the test wants denied [run::told]"),
         (Act::End(RunState::Exhausted), InputState::Failed, "energy was exhausted (run "),
-        (Act::Err, InputState::Failed, "the engine is gone [sandbox::no_engine]\n  help: start it"),
+        (
+            Act::Err("image::build_failed"),
+            InputState::Failed,
+            "it went wrong [image::build_failed]\n  help: mend it",
+        ),
         (Act::Panic, InputState::Failed, "the run broke off inside tidemill [run::broken]"),
     ] {
         let project = Project::new().file("inbox/energy/a.csv", "abc");
@@ -281,19 +283,49 @@ async fn so_many_runs_at_once_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_run_that_meets_a_full_disk_starts_over_as_often_as_it_takes() {
-    let project = Project::new().file("inbox/a.csv", "abc");
-    let mut watching = watching(&project, &[Act::Full; 5]).await;
-    for _ in 0..5 {
-        watching.begun().await;
+async fn a_run_that_this_machine_cannot_begin_is_tried_as_often_as_it_takes() {
+    for code in ["sandbox::no_engine", "store::disk_full"] {
+        let project = Project::new().file("inbox/a.csv", "abc").file("inbox/b.csv", "abc");
+        let acts =
+            [Act::Err(code), Act::Succeed, Act::Err(code), Act::Err(code), Act::Err(code), Act::Err(code)];
+        let project = project.config("[watch]\nconcurrency = 1\n");
+        let mut watching = watching(&project, &acts).await;
+        let first = watching.begun().await;
+        // The other one does not wait for it.
+        assert_ne!(watching.begun().await.id, first.id);
+        for _ in 0..5 {
+            let again = watching.begun().await;
+            assert_eq!((&again.id, again.attempts), (&first.id, 1), "no fault of the run's");
+        }
+        for _ in 0..2 {
+            assert_eq!(watching.put_away().await.0, InputState::Done);
+        }
+        let events = watching.store.all_events(&first.id).await.unwrap();
+        let reasons: Vec<String> = events
+            .into_iter()
+            .filter_map(|event| match event.what {
+                What::StateEntered { state: RunState::Queued, reason } => reason,
+                _ => None,
+            })
+            .collect();
+        assert_eq!(reasons.len(), 5);
+        assert!(reasons[0].starts_with("it went wrong; it is tried again in 3"), "{reasons:?}");
+        assert!(reasons[4].contains("again in 8 m") || reasons[4].contains("again in 9 m"), "{reasons:?}");
+        watching.finish().await;
     }
-    let row = watching.begun().await;
-    assert_eq!((row.attempts, watching.put_away().await.0), (1, InputState::Done));
-    let events = watching.store.all_events(&row.id).await.unwrap();
-    let reason = "the disk is full; it starts over";
-    let again = |what: &What| matches!(what, What::StateEntered { state: RunState::Queued, reason: Some(why) } if why == reason);
-    assert_eq!(events.iter().filter(|event| again(&event.what)).count(), 5);
+}
+
+#[tokio::test]
+async fn a_service_that_fails_is_tried_three_times() {
+    let project = Project::new().file("inbox/a.csv", "abc");
+    let mut watching = watching(&project, &[Act::Err("model::overloaded"); 5]).await;
+    for attempt in 1..=3 {
+        assert_eq!(watching.begun().await.attempts, attempt);
+    }
+    assert_eq!(watching.put_away().await, (InputState::Failed, "failed/a.csv".into()));
     watching.finish().await;
+    let reason = fs::read_to_string(project.path("failed/a.csv.reason.txt")).unwrap();
+    assert!(reason.contains("it went wrong [model::overloaded]"), "{reason}");
 }
 
 #[tokio::test]

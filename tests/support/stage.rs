@@ -7,7 +7,7 @@ use tidemill::event::finding::Finding;
 use tidemill::event::id::RunId;
 use tidemill::event::state::RunState;
 use tidemill::event::{Event, What};
-use tidemill::run::conductor::{Conductor, OnStop};
+use tidemill::run::conductor::{Conductor, Unfinished};
 use tidemill::run::engines::Engines;
 use tidemill::run::folder::RunFolder;
 use tidemill::run::queue::Conduct as _;
@@ -70,7 +70,7 @@ return mill.workflow {{
         let opened = project.open();
         let store = Store::open(&opened.state()).await.expect("a store");
         let engines = Engines::new(&opened, |warning| panic!("{warning:?}"));
-        let conductor = Conductor::new(&opened, &store, engines, Arc::new(Silent), OnStop::Cancel);
+        let conductor = Conductor::new(&opened, &store, engines, Arc::new(Silent), Unfinished::Ends);
         Self { project, store, conductor }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::diagnostic::Report;
 use crate::event::id::RunId;
@@ -43,6 +44,15 @@ pub enum Notice {
     },
     /// A run was broken off and starts over.
     Requeued(RunId),
+    /// A run failed by something that passes, and is tried again.
+    TriedAgain {
+        /// Which.
+        run: RunId,
+        /// After this time.
+        wait: Duration,
+        /// What it failed by.
+        why: Report,
+    },
     /// Nothing new begins; so many runs are waited for.
     Finishing(usize),
     /// Work stands still until something passes, a full disk for instance.

@@ -1,5 +1,6 @@
 //! The queue: runs that wait for a worker, so many at once, oldest first.
 
+mod again;
 mod settle;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::RunId;
 use crate::event::state::RunState;
 use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
@@ -24,6 +26,7 @@ use crate::run::room::Room;
 use crate::store::{RunRow, Store};
 use settle::Left;
 
+pub(crate) use again::may_pass;
 pub(crate) use settle::requeue;
 
 /// Who carries a run out.
@@ -56,6 +59,15 @@ struct Work {
     running: HashMap<Id, RunRow>,
     /// Runs that left their worker while something stood in the way of their end.
     open: Vec<Left>,
+    /// Runs that failed by something that passes: how often, and when they are tried again by the clock.
+    later: HashMap<RunId, Later>,
+}
+
+/// When a run is tried again.
+#[derive(Debug, Clone, Copy, Default)]
+struct Later {
+    failures: u32,
+    at: Duration,
 }
 
 impl Queue {
@@ -79,7 +91,7 @@ impl Queue {
                         Some(ended) => {
                             if let Some(mut left) = left(ended, &mut work.running) {
                                 // What the store cannot record now, recovery finds at the next start.
-                                let _ = self.settle(&mut left, stop).await;
+                                let _ = self.settle(&mut left, &mut work.later, stop).await;
                             }
                         }
                         None => break,
@@ -134,9 +146,11 @@ impl Queue {
             return Ok(());
         }
         // A run just started may still count as waiting in the store.
-        let limit = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
+        let limit = u32::try_from(self.concurrency + work.later.len()).unwrap_or(u32::MAX);
         let waiting = self.store.waiting(limit).await?;
-        let fresh = |row: &RunRow| !work.holds(row);
+        let now = self.clock.elapsed();
+        let is_due = |row: &RunRow| work.later.get(&row.id).is_none_or(|later| later.at <= now);
+        let fresh = |row: &RunRow| !work.holds(row) && is_due(row);
         let next: Vec<RunRow> = waiting.into_iter().filter(fresh).take(free).collect();
         if next.is_empty() {
             return Ok(());

@@ -1,6 +1,9 @@
 //! The end of a run's stay in the queue: it has an end or waits again, and its file is put away.
 
-use super::{Queue, Work};
+use std::collections::HashMap;
+
+use super::again::{Passing, TRIES, passing, wait};
+use super::{Later, Queue, Work};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::id::RunId;
@@ -10,6 +13,7 @@ use crate::run::intake::stop::Stop;
 use crate::run::journal::Journal;
 use crate::run::pause::passes;
 use crate::store::{RunRow, Store};
+use crate::workflow::units::show_duration;
 
 /// A run that left its worker.
 #[derive(Debug)]
@@ -54,7 +58,7 @@ impl Queue {
     pub(super) async fn settle_open(&self, work: &mut Work, stop: &Stop) -> Result<()> {
         let mut held = Ok(());
         for mut left in std::mem::take(&mut work.open) {
-            match self.settle(&mut left, stop).await {
+            match self.settle(&mut left, &mut work.later, stop).await {
                 Ok(Settled::Through) => {}
                 Ok(Settled::Open) => work.open.push(left),
                 Err(error) if passes(&error) => {
@@ -68,11 +72,17 @@ impl Queue {
     }
 
     /// Sees to it that a run has an end or waits again, and puts its file away.
-    pub(super) async fn settle(&self, left: &mut Left, stop: &Stop) -> Result<Settled> {
+    pub(super) async fn settle(
+        &self,
+        left: &mut Left,
+        later: &mut HashMap<RunId, Later>,
+        stop: &Stop,
+    ) -> Result<Settled> {
         if left.step == Step::End {
-            if self.end(left, stop).await? == RunState::Queued {
+            if self.end(left, later, stop).await? == RunState::Queued {
                 return Ok(Settled::Through);
             }
+            later.remove(&left.row.id);
             left.step = Step::PutAway;
         }
         let Some(input) = left.row.input else { return Ok(Settled::Through) };
@@ -91,7 +101,7 @@ impl Queue {
     }
 
     /// Gives the run an end, or has it wait again. Gives where it stands then.
-    async fn end(&self, left: &Left, stop: &Stop) -> Result<RunState> {
+    async fn end(&self, left: &Left, later: &mut HashMap<RunId, Later>, stop: &Stop) -> Result<RunState> {
         let now = self.store.run(&left.row.id).await?;
         if let Some(row) = now.filter(|row| row.state.is_end()) {
             if let Some(error) = &left.error {
@@ -99,17 +109,18 @@ impl Queue {
             }
             return Ok(row.state);
         }
-        let again = if stop.is_interrupting() {
-            Some("it was stopped; it starts over".to_owned())
-        } else {
-            let passing = left.error.as_ref().filter(|error| passes(error));
-            passing.map(|error| format!("{}; it starts over", error.message()))
-        };
-        if let Some(reason) = again {
-            requeue(&self.store, &left.row.id, &reason).await?;
+        if stop.is_interrupting() {
+            requeue(&self.store, &left.row.id, "it was stopped; it starts over").await?;
             // It did not bring the process down, and may do so as often as any other.
             self.store.forget_attempt(&left.row.id).await?;
             self.tell.say(Notice::Requeued(left.row.id.clone()));
+            return Ok(RunState::Queued);
+        }
+        if let Some(error) = &left.error
+            && let Some(passing) = passing(error)
+            && (passing == Passing::Machine || left.row.attempts < TRIES)
+        {
+            self.try_again(&left.row, error, passing, later).await?;
             return Ok(RunState::Queued);
         }
         let unfinished = || {
@@ -122,6 +133,29 @@ impl Queue {
             None => journal.fail(&left.row, &unfinished()).await?,
         }
         Ok(RunState::Failed)
+    }
+}
+
+impl Queue {
+    /// Has a run wait until what it failed by may have passed.
+    async fn try_again(
+        &self,
+        row: &RunRow,
+        error: &Diagnostic,
+        passing: Passing,
+        later: &mut HashMap<RunId, Later>,
+    ) -> Result<()> {
+        let failures = later.get(&row.id).map_or(0, |later| later.failures).saturating_add(1);
+        let wait = wait(&row.id, failures);
+        let reason = format!("{}; it is tried again in {}", error.message(), show_duration(wait));
+        requeue(&self.store, &row.id, &reason).await?;
+        if passing == Passing::Machine {
+            // It is no fault of the run's.
+            self.store.forget_attempt(&row.id).await?;
+        }
+        later.insert(row.id.clone(), Later { failures, at: self.clock.elapsed() + wait });
+        self.tell.say(Notice::TriedAgain { run: row.id.clone(), wait, why: error.report() });
+        Ok(())
     }
 }
 
