@@ -13,6 +13,7 @@ pub mod package;
 pub mod path;
 pub mod reference;
 pub mod sandbox;
+pub mod schedule;
 pub mod trigger;
 pub mod units;
 pub mod view;
