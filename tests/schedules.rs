@@ -1,7 +1,9 @@
 //! Schedules: every instant makes one run, whatever happened to the process and the clock in between.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod daemon;
 mod store;
+mod story;
 
 use std::time::Duration;
 

@@ -20,6 +20,7 @@ pub mod patience;
 pub mod queue;
 pub mod redact;
 pub mod route;
+pub mod schedules;
 pub mod sweeping;
 pub mod watching;
 pub mod workspace;

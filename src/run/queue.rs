@@ -1,4 +1,4 @@
-//! The queue: runs of dropped files, so many at once, oldest first.
+//! The queue: runs of dropped files and of schedules, so many at once, oldest first.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -21,6 +21,7 @@ use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::journal::Journal;
 use crate::store::{RunRow, Store};
+use crate::workflow::schedule::TRIGGER;
 
 /// Who carries a run out.
 #[async_trait]
@@ -124,6 +125,9 @@ impl Queue {
         let fresh = |row: &RunRow| !running.values().any(|known| known.id == row.id);
         let next: Vec<RunRow> = waiting.into_iter().filter(fresh).take(free).collect();
         for mut row in next {
+            if self.is_too_late(&row).await? {
+                continue;
+            }
             self.store.count_attempt(&row.id).await?;
             row.attempts = row.attempts.saturating_add(1);
             let (conduct, run, token) = (Arc::clone(&self.conduct), row.clone(), stop.token());
@@ -131,6 +135,26 @@ impl Queue {
             running.insert(task.id(), row);
         }
         Ok(())
+    }
+
+    /// Ends a run that waited until the deadline of its schedule. One that has begun once goes on.
+    async fn is_too_late(&self, row: &RunRow) -> Result<bool> {
+        if row.trigger != TRIGGER || row.attempts > 0 {
+            return Ok(false);
+        }
+        let deadline = self.store.fired(&row.id).await?.and_then(|fired| fired.start_by);
+        let Some(deadline) = deadline.filter(|deadline| *deadline < self.clock.now()) else {
+            return Ok(false);
+        };
+        let why = Diagnostic::new(
+            "schedule::too_late",
+            format!("it was to begin by {deadline}, and waited for longer"),
+        )
+        .help("raise `start_deadline` of the schedule, or `watch.concurrency` in tidemill.toml");
+        Journal::of(&self.project, &self.store, &row.id).fail(row, &why).await?;
+        // What waited behind it may start now.
+        self.wake.notify_one();
+        Ok(true)
     }
 
     /// A run left its worker: sees to it that it has an end or waits again, and puts its file away.

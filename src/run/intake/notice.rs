@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::diagnostic::Report;
 use crate::event::id::RunId;
 use crate::event::input::RawPath;
@@ -31,6 +33,15 @@ pub enum Notice {
         path: RawPath,
         /// Workflow and run.
         runs: Vec<(String, RunId)>,
+    },
+    /// An instant of a schedule has come and its run is queued.
+    Fired {
+        /// Its id.
+        schedule: String,
+        /// The instant.
+        at: Timestamp,
+        /// The run.
+        run: RunId,
     },
     /// All runs of a file have ended and it was put away.
     PutAway {
