@@ -8,6 +8,7 @@ pub mod images;
 pub mod init;
 pub mod live;
 pub mod logs;
+pub mod next;
 pub mod run;
 pub mod runs;
 pub mod show;
@@ -57,6 +58,8 @@ pub enum Command {
     Logs(logs::Args),
     /// Say what would happen to a path in the drop folder, and why
     Explain(explain::Args),
+    /// Say when schedules fire next, and what is odd about those times
+    Next(next::Args),
     /// List, build and remove the images workflows run in
     #[command(subcommand)]
     Images(images::Command),
@@ -160,6 +163,7 @@ impl Cli {
             Command::Show(args) => show::run(&context, args).await,
             Command::Logs(args) => logs::run(&context, args).await,
             Command::Explain(args) => explain::run(&context, args).await,
+            Command::Next(args) => next::run(&context, args).await,
             Command::Images(command) => images::run(&context, command).await,
             Command::Doctor(args) => doctor::run(&context, args).await,
             Command::Demo(args) => demo::run(&context, args).await,
