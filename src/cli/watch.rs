@@ -139,6 +139,12 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             }
         }
         Notice::Fired { schedule, at, run } => screen.talk(format!("{schedule}: {at}, run {run}")),
+        Notice::Skipped { schedule, count: 1, last, reason } => {
+            screen.talk(format!("{schedule}: {last}, no run: {reason}"));
+        }
+        Notice::Skipped { schedule, count, last, reason } => {
+            screen.talk(format!("{schedule}: {count} instants up to {last}, no run: {reason}"));
+        }
         Notice::PutAway { path, state, to } => {
             let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
             let reason = if *state == InputState::Done { "" } else { " (the reason is beside it)" };

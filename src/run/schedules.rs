@@ -16,7 +16,7 @@ use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::store::{Fire, Made, NewRun, Store};
-use crate::trigger::schedule::due::{Busy, Due, Firing, due};
+use crate::trigger::schedule::due::{Busy, Due, Firing, Skipped, due};
 use crate::trigger::schedule::plan::Plan;
 use crate::workflow::schedule::{Schedule, TRIGGER};
 
@@ -81,7 +81,13 @@ impl Schedules {
                 continue;
             };
             let busy = if self.store.is_busy(plan.id()).await? { Busy::Yes } else { Busy::No };
-            let Due { firings, standing: after, next: comes } = due(plan, standing, now, busy);
+            let made = self.store.made(plan.id(), standing.decided.min(now), now).await?;
+            let Due { firings, skipped, standing: after, next: comes } =
+                due(plan, standing, now, busy, &made);
+            if let Some(Skipped { count, last, why }) = skipped {
+                let schedule = plan.id().to_owned();
+                self.tell.say(Notice::Skipped { schedule, count, last, reason: why.as_str() });
+            }
             for firing in firings {
                 self.fire(plan, route, firing, now).await?;
             }

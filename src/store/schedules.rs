@@ -1,5 +1,7 @@
 //! Schedules: how far each has come, and which of their instants made runs.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sqlx::Row as _;
@@ -103,6 +105,27 @@ impl Store {
         .fetch_one(&self.0.readers)
         .await
         .map_err(|error| explain("look for runs of a schedule", error))
+    }
+
+    /// The instants of a schedule after `after` and up to `until` that have made runs.
+    pub async fn made(
+        &self,
+        schedule: &str,
+        after: Timestamp,
+        until: Timestamp,
+    ) -> Result<BTreeSet<Timestamp>> {
+        sqlx::query(
+            "SELECT scheduled_at FROM fires WHERE schedule = ?1 AND scheduled_at > ?2 AND scheduled_at <= ?3",
+        )
+        .bind(schedule)
+        .bind(micros(after))
+        .bind(micros(until))
+        .fetch_all(&self.0.readers)
+        .await
+        .map_err(|error| explain("look for runs of a schedule", error))?
+        .iter()
+        .map(|row| instant(row, "scheduled_at"))
+        .collect()
     }
 
     /// Queues the run of an instant and records that it made one, in one transaction. Where it has made one before,

@@ -251,6 +251,21 @@ async fn a_clock_that_jumps_makes_nothing_twice() {
 }
 
 #[tokio::test]
+async fn a_clock_set_back_while_a_run_works_makes_nothing_missed() {
+    let project = Project::new();
+    let mut watching = open(&project, "2026-12-01T05:59:00Z", &hourly(), End::LetGo).await;
+    watching.fired().await;
+    watching.clock.set_wall(at("2026-12-01T05:59:55Z"));
+    watching.look().await;
+    watching.double.let_go.notify_one();
+    watching.ended().await;
+    assert_eq!(watching.fired().await, at("2026-12-01T07:00:00Z"));
+    assert_eq!(watching.instants().await[1], "2026-12-01T07:00:00Z +0");
+    watching.double.let_go.notify_one();
+    watching.finish().await;
+}
+
+#[tokio::test]
 async fn an_instant_while_a_run_works_goes_by_overlap() {
     let project = Project::new();
     let latest = Schedule { overlap: Overlap::Latest, ..hourly() };

@@ -43,6 +43,17 @@ pub enum Notice {
         /// The run.
         run: RunId,
     },
+    /// Instants of a schedule have come and make no run.
+    Skipped {
+        /// Its id.
+        schedule: String,
+        /// How many.
+        count: u64,
+        /// The last of them.
+        last: Timestamp,
+        /// Why that one makes none.
+        reason: &'static str,
+    },
     /// All runs of a file have ended and it was put away.
     PutAway {
         /// Relative to the inbox.

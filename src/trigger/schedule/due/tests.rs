@@ -27,7 +27,7 @@ fn decided(text: &str) -> Standing {
 }
 
 fn ask(schedule: &Schedule, standing: Standing, now: &str, busy: Busy) -> Due {
-    due(&Plan::new("test/1", schedule).unwrap(), standing, at(now), busy)
+    due(&Plan::new("test/1", schedule).unwrap(), standing, at(now), busy, &BTreeSet::new())
 }
 
 /// The firings as `10:00 +2`: the instant, and how many it missed.
@@ -140,12 +140,40 @@ fn a_clock_that_jumps_forward_misses_and_one_set_back_counts_from_there() {
 }
 
 #[test]
+fn what_makes_no_run_is_told_with_the_reason() {
+    let told = |schedule: &Schedule, standing, now, busy| {
+        let skipped = ask(schedule, standing, now, busy).skipped;
+        skipped.map(|skipped| (skipped.count, skipped.last, skipped.why))
+    };
+    let before = decided("08:30:00");
+    assert_eq!(told(&hourly(), before, "11:30:00", Busy::No), Some((3, at("11:00:00"), Why::Missed)));
+    assert_eq!(told(&hourly(), decided("09:30:00"), "10:00:00", Busy::No), None);
+    let busy = Some((1, at("10:00:00"), Why::Busy));
+    assert_eq!(told(&hourly(), decided("09:30:00"), "10:00:00", Busy::Yes), busy);
+    let deadline = Schedule { start_deadline: Some(HOUR / 4), missed: Missed::All, ..hourly() };
+    assert_eq!(told(&deadline, before, "11:30:00", Busy::No), Some((3, at("11:00:00"), Why::TooLate)));
+    let latest = Schedule { overlap: Overlap::Latest, ..hourly() };
+    let held = Standing { held: Some(at("09:00:00")), ..decided("09:00:00") };
+    assert_eq!(told(&latest, held, "10:00:00", Busy::Yes), Some((1, at("09:00:00"), Why::Replaced)));
+}
+
+#[test]
+fn an_instant_that_made_its_run_is_no_longer_asked_about() {
+    let plan = Plan::new("test/1", &hourly()).unwrap();
+    // Set back by a few seconds right after it fired: its run works.
+    let made = BTreeSet::from([at("10:00:00")]);
+    let again = due(&plan, decided("09:59:58"), at("10:00:01"), Busy::Yes, &made);
+    assert_eq!((shown(&again), again.skipped, again.standing), (Vec::new(), None, decided("10:00:00")));
+}
+
+#[test]
 fn jitter_puts_off_the_start_and_not_the_instant() {
     let schedule = Schedule { jitter: HOUR / 2, ..hourly() };
     let plan = Plan::new("test/1", &schedule).unwrap();
+    let none = BTreeSet::new();
     let start = plan.start(at("10:00:00"));
     assert!(start > at("10:00:00") && start < at("10:30:00"), "{start}");
-    let before = due(&plan, decided("09:59:00"), start - Duration::from_millis(1), Busy::No);
+    let before = due(&plan, decided("09:59:00"), start - Duration::from_millis(1), Busy::No, &none);
     assert_eq!((before.firings.len(), before.next), (0, Some(start)));
-    assert_eq!(shown(&due(&plan, before.standing, start, Busy::No)), ["10:00 +0"]);
+    assert_eq!(shown(&due(&plan, before.standing, start, Busy::No, &none)), ["10:00 +0"]);
 }
