@@ -4,6 +4,7 @@
 mod daemon;
 mod store;
 mod story;
+mod watching;
 
 use std::time::Duration;
 
