@@ -50,7 +50,7 @@ pub enum What {
     RunQueued {
         /// The workflow's name.
         workflow: String,
-        /// `drop` or `manual`.
+        /// `drop`, `schedule` or `manual`.
         trigger: String,
         /// What it works on.
         inputs: Vec<InputFile>,

@@ -26,6 +26,7 @@ mod network;
 mod pool;
 mod recovery;
 mod sandbox;
+mod schedules;
 mod script;
 mod store;
 mod story;

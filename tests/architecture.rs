@@ -11,19 +11,20 @@ const SHARED: [&str; 5] = ["workflow", "event", "diagnostic", "clock", "config"]
 const SCENES: [&str; 9] =
     ["script", "trigger", "store", "sandbox", "agent", "model", "guard", "expect", "artifact"];
 
-/// What a scene may import besides: `script` implements the traits of others, so that no scene knows Lua; in
-/// `agent` a model, a sandbox and the guardrails meet, as traits.
-const BESIDES: [(&str, &str); 6] = [
+/// What a scene may import besides: `script` implements the traits of others, so that no scene knows Lua, and asks
+/// `trigger` whether a schedule can ever fire; in `agent` a model, a sandbox and the guardrails meet, as traits.
+const BESIDES: [(&str, &str); 7] = [
     ("script", "guard"),
     ("script", "expect"),
     ("script", "model"),
+    ("script", "trigger"),
     ("agent", "model"),
     ("agent", "sandbox"),
     ("agent", "guard"),
 ];
 
 /// Crates that are used in one place only.
-const ONE_PLACE: [(&str, &str); 12] = [
+const ONE_PLACE: [(&str, &str); 13] = [
     ("mlua", "script"),
     ("full_moon", "script"),
     ("bollard", "sandbox"),
@@ -35,6 +36,7 @@ const ONE_PLACE: [(&str, &str); 12] = [
     ("rustls", "sandbox"),
     ("sqlx", "store"),
     ("notify", "trigger"),
+    ("croner", "trigger"),
     ("async_openai", "model"),
 ];
 

@@ -47,9 +47,10 @@ fn help_names_every_command_and_succeeds() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let help = tidemill(folder.path(), &["--help"]);
     assert_eq!(help.code, Some(0));
-    for command in
-        ["init", "check", "run", "watch", "runs", "show", "logs", "explain", "images", "doctor", "demo"]
-    {
+    for command in [
+        "init", "check", "run", "watch", "runs", "show", "logs", "explain", "next", "images", "doctor",
+        "demo",
+    ] {
         let line = format!("\n  {command} ");
         assert!(help.out.contains(&line), "{command} is missing in\n{}", help.out);
     }
@@ -171,6 +172,41 @@ fn an_unknown_run_is_a_clear_error() {
         assert!(matches!(ended.code, Some(1 | 2)), "{args:?}: {ended:?}");
         assert!(ended.err.contains("20990101-000000-zzzz"), "{args:?}: {}", ended.err);
     }
+}
+
+#[test]
+fn next_lists_the_instants_of_schedules() {
+    let folder = project();
+    let none = tidemill(folder.path(), &["next"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
+    assert!(none.err.contains("no schedule"), "{}", none.err);
+    let script = r#"local mill = require "tidemill"
+return mill.workflow {
+  name = "report",
+  sandbox = "none",
+  triggers = { mill.schedule { cron = "30 2 * * *", timezone = "Europe/Berlin" }, mill.schedule { every = "12h" } },
+  agent = { model = "scripted" },
+  prompt = "Report.",
+}
+"#;
+    fs::write(folder.path().join("workflows/report.lua"), script).expect("a script");
+    let next = tidemill(folder.path(), &["next", "report", "--count", "4"]);
+    assert_eq!((next.code, next.out.lines().count()), (Some(0), 4), "{next:?}");
+    let berlin = next.out.lines().filter(|line| line.contains(":00 Europe/Berlin")).count();
+    assert!((1..=2).contains(&berlin), "{}", next.out);
+    let json = tidemill(folder.path(), &["next", "--json", "--count", "400"]);
+    let list: Vec<serde_json::Value> = serde_json::from_str(&json.out).expect("a list");
+    assert_eq!(list.len(), 400);
+    let order: Vec<&str> = list.iter().filter_map(|one| one["at"].as_str()).collect();
+    assert!(order.is_sorted() && order.len() == 400, "{order:?}");
+    // Whatever the day is: more than a year, in which clocks go forward and back.
+    let all = tidemill(folder.path(), &["next", "report", "--count", "1200"]);
+    assert!(all.out.contains("left out that day") && all.out.contains("comes twice that day"), "{}", all.out);
+    let unknown = tidemill(folder.path(), &["next", "reprot"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.err.contains("did you mean `report`?"), "{}", unknown.err);
+    let checked = tidemill(folder.path(), &["check", "--json"]);
+    assert!(checked.out.contains("cron 30 2 * * *, Europe/Berlin"), "{}", checked.out);
 }
 
 #[test]

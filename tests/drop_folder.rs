@@ -33,6 +33,7 @@ struct Inbox {
 fn route(workflow: &str, glob: &str) -> WorkflowRoute {
     WorkflowRoute {
         workflow: workflow.to_owned(),
+        schedules: Vec::new(),
         globs: vec![glob.to_owned()],
         model: "analyst".to_owned(),
         bundle: Digest::of("script"),

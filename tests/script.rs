@@ -80,6 +80,7 @@ impl Folder {
             workflow: "w".into(),
             trigger: "drop".into(),
             queued_at: jiff::Timestamp::UNIX_EPOCH,
+            fired: None,
             attempt: 0,
             inputs: vec![Snapshot {
                 path: RawPath::new(Path::new(name)),

@@ -78,6 +78,7 @@ return mill.workflow {{
             workflow: "yard".into(),
             trigger: "manual".into(),
             queued_at: Timestamp::UNIX_EPOCH,
+            fired: None,
             attempt: 0,
             inputs: vec![Snapshot {
                 path: RawPath::new("energy/h7.csv"),

@@ -7,6 +7,7 @@ use crate::cli::{Context, Exit};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::script::{self, Checked};
 use crate::workflow::image::Image;
+use crate::workflow::schedule::Schedule;
 
 /// Arguments of `tidemill check`.
 #[derive(Debug, clap::Args)]
@@ -72,6 +73,7 @@ fn document(checked: &Checked) -> String {
                 "sandbox": workflow.sandbox.as_str(),
                 "image": workflow.container_image().map(Image::reference),
                 "triggers": workflow.triggers.iter().map(|drop| &drop.glob).collect::<Vec<_>>(),
+                "schedules": workflow.schedules.iter().map(Schedule::describe).collect::<Vec<_>>(),
                 "outputs": workflow.outputs.iter().map(|output| output.path.as_str()).collect::<Vec<_>>(),
             })
         })

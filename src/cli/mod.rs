@@ -10,6 +10,7 @@ pub mod init;
 pub mod inputs;
 pub mod live;
 pub mod logs;
+pub mod next;
 pub mod run;
 pub mod runs;
 pub mod show;
@@ -61,6 +62,8 @@ pub enum Command {
     Logs(logs::Args),
     /// Say what would happen to a path in the drop folder, and why
     Explain(explain::Args),
+    /// Say when schedules fire next, and what is odd about those times
+    Next(next::Args),
     /// List, build and remove the images workflows run in
     #[command(subcommand)]
     Images(images::Command),
@@ -167,10 +170,11 @@ impl Cli {
             Command::Show(args) => show::run(&context, args).await,
             Command::Logs(args) => logs::run(&context, args).await,
             Command::Explain(args) => explain::run(&context, args).await,
+            Command::Next(args) => next::run(&context, args).await,
             Command::Images(command) => images::run(&context, command).await,
             Command::Gc(args) => gc::run(&context, args).await,
             Command::Doctor(args) => doctor::run(&context, args).await,
-            Command::Demo(args) => demo::run(&context, args).await,
+            Command::Demo(args) => Box::pin(demo::run(&context, args)).await,
         };
         done.unwrap_or_else(|diagnostic| {
             context.screen.diagnostic(&diagnostic);

@@ -73,11 +73,14 @@ pub async fn watch(
         for glob in &route.globs {
             screen.talk(format!("{} <- {}/{glob}", route.workflow, project.config.folders.inbox.display()));
         }
+        for schedule in &route.schedules {
+            screen.talk(format!("{} <- {}", route.workflow, schedule.describe()));
+        }
     }
-    if routes.iter().all(|route| route.globs.is_empty()) {
-        let nothing = Diagnostic::new("watch::no_trigger", "no workflow is started by a dropped file")
+    if routes.iter().all(|route| route.globs.is_empty() && route.schedules.is_empty()) {
+        let nothing = Diagnostic::new("watch::no_trigger", "no workflow has a trigger")
             .warning()
-            .help("give one `triggers = { mill.drop { glob = \"...\" } }`");
+            .help("give one `triggers = { mill.drop { glob = \"...\" } }`, or a `mill.schedule`");
         screen.diagnostic(&nothing);
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
@@ -143,6 +146,13 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             for (workflow, run) in runs {
                 screen.talk(format!("{}: {workflow}, run {run}", path.display()));
             }
+        }
+        Notice::Fired { schedule, at, run } => screen.talk(format!("{schedule}: {at}, run {run}")),
+        Notice::Skipped { schedule, count: 1, last, reason } => {
+            screen.talk(format!("{schedule}: {last}, no run: {reason}"));
+        }
+        Notice::Skipped { schedule, count, last, reason } => {
+            screen.talk(format!("{schedule}: {count} instants up to {last}, no run: {reason}"));
         }
         Notice::PutAway { path, state, to } => {
             let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);

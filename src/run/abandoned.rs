@@ -42,7 +42,7 @@ pub async fn bury(project: &Project, store: &Store) -> Result<usize> {
         let filter = RunFilter { workflow: None, state: Some(state), limit: None };
         for run in store.runs(&filter).await? {
             let folder = RunFolder::new(&project.state(), &run.id);
-            if run.input.is_none() && is_free(&folder.lock()) {
+            if run.is_by_hand() && is_free(&folder.lock()) {
                 let why = Diagnostic::new(
                     "run::interrupted",
                     "the process that carried it out ended before it did",

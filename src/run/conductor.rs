@@ -182,6 +182,7 @@ impl Conductor {
             workflow: run.workflow.clone(),
             trigger: run.trigger.clone(),
             queued_at: run.queued_at,
+            fired: self.store.fired(&run.id).await?,
             attempt: 0,
             inputs,
         })

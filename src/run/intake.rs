@@ -1,7 +1,7 @@
 //! The watch daemon: from a file in the inbox to its runs, and from their ends to a file put away.
 //!
-//! A `desk` claims what is complete, the queue has runs carried out, and `finish` puts files away. Each step is
-//! recorded before it is taken, so that `recover` can go on from wherever a process was killed.
+//! A `desk` claims what is complete, schedules fire beside it, the queue has runs carried out, and `finish` puts files
+//! away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process was killed.
 
 pub mod desk;
 pub(crate) mod finish;
@@ -30,10 +30,12 @@ use crate::run::intake::stop::Stop;
 use crate::run::pause::Pause;
 use crate::run::queue::{Conduct, Queue};
 use crate::run::room::Room;
+use crate::run::schedules::Schedules;
 use crate::store::Store;
 use crate::trigger::drop_folder::scan;
 use crate::trigger::drop_folder::watch::Watch;
 use crate::workflow::sandbox::Kind;
+use crate::workflow::schedule::Schedule;
 
 /// A workflow as the intake needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct WorkflowRoute {
     pub workflow: String,
     /// Which files of the inbox it is for.
     pub globs: Vec<String>,
+    /// At which instants it runs.
+    pub schedules: Vec<Schedule>,
     /// Name of the model its runs use.
     pub model: String,
     /// The bundle of scripts its runs are pinned to: a blob of the store.
@@ -55,6 +59,7 @@ pub struct Daemon {
     desk: Desk,
     watch: Watch,
     queue: Queue,
+    schedules: Schedules,
     inbox: std::path::PathBuf,
     rescan: Duration,
     _lock: Lock,
@@ -93,9 +98,14 @@ impl Daemon {
         let room = Room::of(project);
         let putter = Arc::new(Putter::new(project.clone(), store.clone(), tell.clone()));
         recover::recover(project, &store, &putter, &tell).await?;
+        let wake = Arc::new(Notify::new());
+        let schedules =
+            Schedules::open(store.clone(), Arc::clone(&clock), &workflows, Arc::clone(&wake), tell.clone())
+                .await?;
         let desk = Desk::open(project, store.clone(), Arc::clone(&clock), workflows, tell.clone()).await?;
         Ok(Self {
             desk,
+            schedules,
             watch: Watch::new(&project.inbox()),
             inbox: project.inbox(),
             rescan: project.config.watch.rescan,
@@ -108,7 +118,7 @@ impl Daemon {
                 putter,
                 tell,
                 room,
-                wake: Arc::new(Notify::new()),
+                wake,
             },
             _lock: lock,
         })
@@ -118,7 +128,7 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, mut watch, queue, inbox, rescan, _lock } = self;
+        let Self { mut desk, mut watch, queue, schedules, inbox, rescan, _lock } = self;
         let intake = async {
             let done = Self::take_in(&mut desk, &mut watch, &queue, &inbox, rescan, &stop).await;
             if done.is_err() {
@@ -133,8 +143,15 @@ impl Daemon {
             }
             done
         };
-        let (intake, work) = tokio::join!(intake, work);
-        intake.and(work)
+        let fire = async {
+            let done = schedules.work(&stop).await;
+            if done.is_err() {
+                stop.interrupt();
+            }
+            done
+        };
+        let (intake, fire, work) = tokio::join!(intake, fire, work);
+        intake.and(fire).and(work)
     }
 
     /// Whether a daemon watches this project now.

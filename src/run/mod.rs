@@ -24,6 +24,7 @@ pub mod queue;
 pub mod redact;
 mod room;
 pub mod route;
+pub mod schedules;
 pub mod sweeping;
 pub mod watching;
 pub mod workspace;

@@ -29,6 +29,7 @@ pub async fn route(
     Ok(WorkflowRoute {
         workflow: workflow.name.clone(),
         globs: workflow.triggers.iter().map(|drop| drop.glob.clone()).collect(),
+        schedules: workflow.schedules.clone(),
         model,
         bundle: pin(store, &loaded.bundle).await?,
         sandbox: workflow.sandbox,

@@ -73,6 +73,12 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Whether every field is one of `class`: where one is not, it may be a missing one misspelled.
+    pub(super) fn are_of(&self, class: &'static Class) -> bool {
+        let is_known = |name: String| class.fields.iter().any(|field| field.name == name);
+        self.table.pairs::<String, Value>().flatten().all(|(name, _)| is_known(name))
+    }
+
     /// Notes that a field is missing; `doc` says what it is.
     pub(super) fn lacks(&self, name: &str, doc: &str) {
         let message = format!("`{}` needs the field `{name}`", self.word);

@@ -17,6 +17,7 @@ mod raised;
 mod reading;
 mod require;
 mod spans;
+mod time;
 mod value;
 mod view;
 mod vm;

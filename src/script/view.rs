@@ -9,6 +9,7 @@ use super::api::{Class, Field, advice};
 use super::host::Host;
 use super::raised::Raised;
 use super::reading;
+use super::time::Time;
 use crate::diagnostic::nearest;
 use crate::event::input::printable;
 use crate::workflow::view::{Artifact, RunView, Snapshot};
@@ -25,11 +26,18 @@ pub(super) const RUN: Class = Class {
     fields: &[
         field("id", "string", "Its id."),
         field("workflow", "string", "The workflow's name."),
-        field("trigger", "string", "`drop` or `manual`."),
+        field("trigger", "string", "`drop`, `schedule` or `manual`."),
         field("attempt", "integer", "0, then one more for each repair."),
         field("input", "tidemill.Input?", "The first input; nil when the run has none."),
         field("inputs", "tidemill.Input[]", "All inputs."),
         field("queued_at", "string", "When it was queued, as 2026-11-30T06:00:00Z."),
+        field("scheduled_at", "tidemill.Time?", "The instant it is for; nil when no schedule started it."),
+        field(
+            "previous_scheduled_at",
+            "tidemill.Time?",
+            "The instant of the run before it by the same schedule; nil for the first.",
+        ),
+        field("missed_count", "integer", "Instants between the two that made no run."),
     ],
 };
 
@@ -77,7 +85,7 @@ pub(super) const ARTIFACT: Class = Class {
 };
 
 /// Raises for a name that `class` does not have.
-fn unknown(class: &'static Class, name: &str) -> mlua::Error {
+pub(super) fn unknown(class: &'static Class, name: &str) -> mlua::Error {
     let known: Vec<&str> = class.fields.iter().map(|field| field.name).collect();
     let near = nearest(name, known.iter().copied());
     Raised::misuse(format!("`{}` has no `{}`", class.word, super::value::shorten(name)))
@@ -101,6 +109,16 @@ impl UserData for Run {
             lua.create_sequence_from(run.0.inputs.iter().cloned().map(Input))
         });
         fields.add_field_method_get("queued_at", |_, run| Ok(run.0.queued_at.to_string()));
+        fields.add_field_method_get("scheduled_at", |_, run| {
+            Ok(run.0.fired.as_ref().map(|fired| Time { at: fired.at, timezone: fired.timezone.clone() }))
+        });
+        fields.add_field_method_get("previous_scheduled_at", |_, run| {
+            let fired = run.0.fired.as_ref();
+            Ok(fired.and_then(|fired| Some(Time { at: fired.previous?, timezone: fired.timezone.clone() })))
+        });
+        fields.add_field_method_get("missed_count", |_, run| {
+            Ok(run.0.fired.as_ref().map_or(0, |fired| fired.missed))
+        });
     }
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {

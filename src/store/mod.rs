@@ -1,4 +1,4 @@
-//! What must not be forgotten: the ledger of inputs, the runs, their events, and blobs.
+//! What must not be forgotten: the ledger of inputs, the schedules, the runs, their events, and blobs.
 //!
 //! One SQLite database in `.tidemill/`, used by several processes at once: writes take the lock at their beginning
 //! (`BEGIN IMMEDIATE`), each is one transaction, and each is on the disk before it is reported.
@@ -13,6 +13,7 @@ mod log;
 mod queue;
 mod retention;
 mod run;
+mod schedules;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use tokio::sync::{Mutex, broadcast};
 pub use crate::store::blobs::{Blobs, Stray};
 pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
+pub use crate::store::schedules::{Fire, Made};
 
 use crate::clock::{Clock, SystemClock};
 use crate::diagnostic::Result;

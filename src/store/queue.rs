@@ -1,4 +1,4 @@
-//! The queue: runs of dropped files that wait for a worker.
+//! The queue: runs of dropped files and of schedules that wait for a worker.
 //!
 //! A run started by hand belongs to the process that started it and is never taken from here.
 
@@ -8,30 +8,42 @@ use crate::event::state::RunState;
 use crate::store::Store;
 use crate::store::error::explain;
 use crate::store::run::{RunRow, decode};
+use crate::workflow::schedule;
 
 impl Store {
-    /// Runs of dropped files that wait, oldest first, `limit` at most.
+    /// Runs that wait and may start, oldest first, `limit` at most. One that takes turns may when those of its schedule
+    /// before it have ended.
     pub async fn waiting(&self, limit: u32) -> Result<Vec<RunRow>> {
-        sqlx::query("SELECT * FROM runs WHERE state = ?1 AND input IS NOT NULL ORDER BY number LIMIT ?2")
-            .bind(RunState::Queued.as_str())
-            .bind(limit)
-            .fetch_all(&self.0.readers)
-            .await
-            .map_err(|error| explain("read the queue", error))?
-            .iter()
-            .map(decode)
-            .collect()
+        sqlx::query(
+            "SELECT * FROM runs WHERE state = ?1 AND (input IS NOT NULL OR trigger = ?2) AND NOT EXISTS (
+                 SELECT 1 FROM runs AS before CROSS JOIN fires ON fires.run = before.id
+                 WHERE before.ended_at IS NULL AND before.number < runs.number
+                 AND fires.schedule = (SELECT schedule FROM fires WHERE run = runs.id AND takes_turns)
+             ) ORDER BY number LIMIT ?3",
+        )
+        .bind(RunState::Queued.as_str())
+        .bind(schedule::TRIGGER)
+        .bind(limit)
+        .fetch_all(&self.0.readers)
+        .await
+        .map_err(|error| explain("read the queue", error))?
+        .iter()
+        .map(decode)
+        .collect()
     }
 
-    /// Runs of dropped files that have not ended, oldest first: after a start, what a dead process left behind.
+    /// Runs of the queue that have not ended, oldest first: after a start, what a dead process left behind.
     pub async fn unended(&self) -> Result<Vec<RunRow>> {
-        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND input IS NOT NULL ORDER BY number")
-            .fetch_all(&self.0.readers)
-            .await
-            .map_err(|error| explain("read the queue", error))?
-            .iter()
-            .map(decode)
-            .collect()
+        sqlx::query(
+            "SELECT * FROM runs WHERE ended_at IS NULL AND (input IS NOT NULL OR trigger = ?1) ORDER BY number",
+        )
+        .bind(schedule::TRIGGER)
+        .fetch_all(&self.0.readers)
+        .await
+        .map_err(|error| explain("read the queue", error))?
+        .iter()
+        .map(decode)
+        .collect()
     }
 
     /// Counts one more attempt at a run, before it is made: a run that brings the process down counts as well.

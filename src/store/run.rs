@@ -14,6 +14,7 @@ use crate::store::Store;
 use crate::store::column::{digest, instant, json, moment};
 use crate::store::error::{explain, unreadable};
 use crate::store::ledger::InputId;
+use crate::workflow::schedule;
 
 /// A run to be queued.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +23,7 @@ pub struct NewRun {
     pub id: RunId,
     /// The workflow's name.
     pub workflow: String,
-    /// `drop` or `manual`.
+    /// `drop`, `schedule` or `manual`.
     pub trigger: String,
     /// What it works on.
     pub inputs: Vec<InputFile>,
@@ -43,7 +44,7 @@ pub struct RunRow {
     pub id: RunId,
     /// The workflow's name.
     pub workflow: String,
-    /// `drop` or `manual`.
+    /// `drop`, `schedule` or `manual`.
     pub trigger: String,
     /// Where it stands.
     pub state: RunState,
@@ -73,6 +74,13 @@ pub struct RunRow {
     pub report: Option<Report>,
     /// How often the queue started it.
     pub attempts: u32,
+}
+
+impl RunRow {
+    /// Whether a person started it: it belongs to that process and never waits in the queue.
+    pub fn is_by_hand(&self) -> bool {
+        self.input.is_none() && self.trigger != schedule::TRIGGER
+    }
 }
 
 /// Which runs a list shows. Nothing set: all of them.

@@ -1,3 +1,4 @@
-//! What starts runs: the drop folder.
+//! What starts runs besides `tidemill run`: files that are dropped, and the clock.
 
 pub mod drop_folder;
+pub mod schedule;

@@ -13,6 +13,7 @@ pub mod package;
 pub mod path;
 pub mod reference;
 pub mod sandbox;
+pub mod schedule;
 pub mod trigger;
 pub mod units;
 pub mod view;
@@ -27,6 +28,7 @@ use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Entry;
 use crate::workflow::network::Network;
+use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
 
 /// What one Lua script declares.
@@ -42,6 +44,8 @@ pub struct Workflow {
     pub digest: Digest,
     /// What starts it besides `tidemill run`.
     pub triggers: Vec<Drop>,
+    /// At which instants it is started, in the order of the script.
+    pub schedules: Vec<Schedule>,
     /// The kind of sandbox its commands run in.
     pub sandbox: sandbox::Kind,
     /// What a container is made from; other sandboxes have no use for it.

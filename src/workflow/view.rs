@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::RawPath;
 use crate::workflow::path::WorkspacePath;
+use crate::workflow::schedule::Fired;
 
 /// The run as a hook sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,10 +16,12 @@ pub struct RunView {
     pub id: RunId,
     /// The workflow's name.
     pub workflow: String,
-    /// `drop` or `manual`.
+    /// `drop`, `schedule` or `manual`.
     pub trigger: String,
     /// When it was queued.
     pub queued_at: Timestamp,
+    /// What its schedule knows of it, when one started it.
+    pub fired: Option<Fired>,
     /// 0, then one more for each repair.
     pub attempt: u32,
     /// What it works on: none or one file.

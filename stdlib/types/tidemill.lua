@@ -59,6 +59,18 @@
 ---@class tidemill.Drop
 ---@field glob string Pattern relative to the inbox: `*` within a folder, `**` across folders, `{a,b}`, `[0-9]`.
 
+---What `mill.schedule` takes: one of `cron`, `every` and `at`, and what holds for all three.
+---@class tidemill.Schedule
+---@field cron? string Minute, hour, day of the month, month, day of the week: `0 6 * * MON`; seconds may stand before.
+---@field every? string|number A time from 1s, counted from 1970 in UTC: `6h`, or seconds.
+---@field at? string|string[] Local times: `2026-12-24 18:00`.
+---@field timezone? string An IANA name such as `Europe/Zurich`; `UTC` without.
+---@field missed? "skip"|"latest"|"all" What becomes of instants at which nobody watched: none runs (without), one run for all, or a run each.
+---@field catchup_window? string|number Missed instants older than this are skipped; without, any age for `latest` and `1d` for `all`.
+---@field overlap? "skip"|"queue"|"latest"|"allow" What becomes of an instant while the run before works: it is skipped (without), it waits its turn, only the latest of them waits, or it runs beside.
+---@field start_deadline? string|number A run that has not begun by then does not begin.
+---@field jitter? string|number Starts are spread over this time, each instant always at the same place in it.
+
 ---How an image is made: from a folder (`build`), or from another image (`from`).
 ---@class tidemill.ImageOptions
 ---@field build? string A folder of the project with a Dockerfile, e.g. `images/python-data`.
@@ -119,11 +131,19 @@
 ---@class tidemill.Run
 ---@field id string Its id.
 ---@field workflow string The workflow's name.
----@field trigger string `drop` or `manual`.
+---@field trigger string `drop`, `schedule` or `manual`.
 ---@field attempt integer 0, then one more for each repair.
 ---@field input? tidemill.Input The first input; nil when the run has none.
 ---@field inputs tidemill.Input[] All inputs.
 ---@field queued_at string When it was queued, as 2026-11-30T06:00:00Z.
+---@field scheduled_at? tidemill.Time The instant it is for; nil when no schedule started it.
+---@field previous_scheduled_at? tidemill.Time The instant of the run before it by the same schedule; nil for the first.
+---@field missed_count integer Instants between the two that made no run.
+
+---An instant. As text it is UTC, as 2026-11-30T06:00:00Z; times can be compared.
+---@class tidemill.Time
+---@field date fun(self): string Its date in the time zone of the schedule, as 2026-11-30.
+---@field clock fun(self): string Its time of the day in the time zone of the schedule, as 06:00:00.
 
 ---A file a run works on, as it was when the run was queued.
 ---@class tidemill.Input
@@ -157,6 +177,11 @@ function mill.workflow(options) end
 ---@param options tidemill.Drop
 ---@return tidemill.Trigger
 function mill.drop(options) end
+
+---Starts a run at every instant of a cron pattern, an interval or a list of times.
+---@param options tidemill.Schedule
+---@return tidemill.Trigger
+function mill.schedule(options) end
 
 ---The container image: a tag or digest, or how it is made.
 ---@param image string|tidemill.ImageOptions

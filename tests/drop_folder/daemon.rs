@@ -352,9 +352,21 @@ async fn with_too_little_room_nothing_is_taken_and_it_is_said_once() {
 #[tokio::test]
 async fn runs_queued_by_another_process_are_found() {
     let project = Project::new();
-    // The daemon itself has no use for the file.
-    let mut watching = open(&project, vec![route("energy", "*.txt")], &[]).await.unwrap();
-    let (other, run) = claimed(&project).await;
+    let mut watching = watching(&project, &[]).await;
+    // What the other one claims never stood where this one looks.
+    let other = Store::open(&project.path(".tidemill")).await.unwrap();
+    project.put("elsewhere.csv", "abc");
+    let change = InputChange {
+        path: RawPath::new("a.csv"),
+        fingerprint: version(&project.path("elsewhere.csv")),
+        state: InputState::Ready,
+        reason: None,
+    };
+    let taken = other.ready(std::slice::from_ref(&change)).await.unwrap().remove(0);
+    let to = project.path(".tidemill").join(&taken.claimed_path);
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    fs::rename(project.path("elsewhere.csv"), to).unwrap();
+    let run = claim(&other, &change, taken.input).await;
     assert_eq!(watching.begun().await.id, run);
     other.close().await;
     assert_eq!(watching.put_away().await.0, InputState::Done);

@@ -1,5 +1,6 @@
 //! A clock that stands still until a test moves it.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,7 +11,8 @@ use tokio::sync::watch;
 /// Time as a test says it is. Sleepers wake when enough of it has passed.
 #[derive(Debug)]
 pub struct ManualClock {
-    start: Timestamp,
+    /// What the wall showed when nothing had passed.
+    start: Mutex<Timestamp>,
     elapsed: watch::Sender<Duration>,
 }
 
@@ -18,9 +20,23 @@ impl ManualClock {
     /// It is 2026-11-30 23:00 in UTC.
     pub fn new() -> Self {
         Self {
-            start: "2026-11-30T23:00:00Z".parse().expect("a time"),
+            start: Mutex::new("2026-11-30T23:00:00Z".parse().expect("a time")),
             elapsed: watch::Sender::new(Duration::ZERO),
         }
+    }
+
+    /// Somebody sets the clock on the wall; no time passes.
+    pub fn set_wall(&self, now: Timestamp) {
+        *self.start.lock().expect("a time") = now - self.passed();
+    }
+
+    fn passed(&self) -> jiff::SignedDuration {
+        jiff::SignedDuration::try_from(self.elapsed()).expect("a short time")
+    }
+
+    /// How many wait for time to pass.
+    pub fn sleepers(&self) -> usize {
+        self.elapsed.receiver_count()
     }
 
     /// Time passes.
@@ -57,7 +73,7 @@ impl Clock for HastyClock {
 #[async_trait]
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        self.start + jiff::SignedDuration::try_from(self.elapsed()).expect("a short time")
+        *self.start.lock().expect("a time") + self.passed()
     }
 
     fn elapsed(&self) -> Duration {

@@ -113,6 +113,7 @@ mod tests {
         let store = Store::open(&project.state()).await.unwrap();
         let route = WorkflowRoute {
             workflow: "energy-anomalies".into(),
+            schedules: Vec::new(),
             globs: vec![glob.into()],
             model: "analyst".into(),
             bundle: store.blobs().put("script").await.unwrap(),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::diagnostic::Report;
 use crate::event::id::RunId;
 use crate::event::input::RawPath;
@@ -32,6 +34,26 @@ pub enum Notice {
         path: RawPath,
         /// Workflow and run.
         runs: Vec<(String, RunId)>,
+    },
+    /// An instant of a schedule has come and its run is queued.
+    Fired {
+        /// Its id.
+        schedule: String,
+        /// The instant.
+        at: Timestamp,
+        /// The run.
+        run: RunId,
+    },
+    /// Instants of a schedule have come and make no run.
+    Skipped {
+        /// Its id.
+        schedule: String,
+        /// How many.
+        count: u64,
+        /// The last of them.
+        last: Timestamp,
+        /// Why that one makes none.
+        reason: &'static str,
     },
     /// All runs of a file have ended and it was put away.
     PutAway {

@@ -1,7 +1,8 @@
-//! The queue: runs that wait for a worker, so many at once, oldest first.
+//! The queue: runs of dropped files and of schedules that wait for a worker, so many at once, oldest first.
 
 mod again;
 mod settle;
+mod too_late;
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -157,6 +158,9 @@ impl Queue {
         }
         self.room.check()?;
         for mut row in next {
+            if self.is_too_late(&row).await? {
+                continue;
+            }
             self.store.count_attempt(&row.id).await?;
             row.attempts = row.attempts.saturating_add(1);
             let (conduct, run, token) = (Arc::clone(&self.conduct), row.clone(), stop.token());

@@ -3,12 +3,13 @@
 use mlua::{Lua, MultiValue, Value};
 
 use super::objects::{CONTENT, Thing};
-use super::{Class, Entry, Field, Module, content};
+use super::{Class, Entry, Field, Module, content, schedule};
 use crate::diagnostic::Diagnostic;
 use crate::script::declare::{agent, image, limits, network, packages, workflow};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
+use crate::script::time;
 use crate::script::value;
 use crate::script::view;
 use crate::workflow::trigger::Drop;
@@ -30,6 +31,12 @@ pub(super) const MODULE: Module = Module {
             signature: "(options: tidemill.Drop): tidemill.Trigger",
             doc: "Starts a run for every file dropped into the inbox under a matching path.",
             run: drop,
+        },
+        Entry {
+            name: "schedule",
+            signature: "(options: tidemill.Schedule): tidemill.Trigger",
+            doc: "Starts a run at every instant of a cron pattern, an interval or a list of times.",
+            run: schedule::schedule,
         },
         Entry {
             name: "image",
@@ -104,6 +111,7 @@ pub(super) const MODULE: Module = Module {
         &network::BOUND,
         &workflow::REPAIR,
         &DROP,
+        &schedule::SCHEDULE,
         &image::IMAGE,
         &packages::PACKAGES,
         &content::RIGHTS,
@@ -113,6 +121,7 @@ pub(super) const MODULE: Module = Module {
         &content::artifacts::ARTIFACTS,
         &CONTENT,
         &view::RUN,
+        &time::TIME,
         &view::INPUT,
         &view::ARTIFACT,
     ],

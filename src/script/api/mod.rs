@@ -6,6 +6,7 @@ pub(super) mod expect;
 pub(super) mod guard;
 pub(super) mod mill;
 pub(super) mod objects;
+mod schedule;
 pub(super) mod test;
 
 use mlua::{Lua, MultiValue, Table, Value};

@@ -16,6 +16,7 @@ use crate::workflow::image::Image;
 use crate::workflow::manifest::{Access, Content};
 use crate::workflow::mode::Mode;
 use crate::workflow::network::Credential;
+use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
 
 /// A value made by one of the modules.
@@ -25,6 +26,8 @@ pub(in crate::script) enum Thing {
     Workflow(Box<Workflow>),
     /// `mill.drop { ... }`
     Drop(Drop),
+    /// `mill.schedule { ... }`
+    Schedule(Box<Schedule>),
     /// `mill.image ...`
     Image(Image),
     /// `mill.input()`, `mill.file "..."` and the others that fill a manifest.
@@ -74,7 +77,7 @@ impl Thing {
     pub(in crate::script) fn describe(&self) -> &'static str {
         match self {
             Self::Workflow(_) => "a workflow",
-            Self::Drop(_) => "a trigger",
+            Self::Drop(_) | Self::Schedule(_) => "a trigger",
             Self::Image(_) => "an image",
             Self::Content(Content::Input, _) => "a mill.input",
             Self::Content(Content::File(_), _) => "a mill.file",

@@ -19,6 +19,7 @@ use crate::workflow::expectation::Output;
 use crate::workflow::guardrail::Guardrail;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
+use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
 
 const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
@@ -110,12 +111,14 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         check_price(host, &fields, agent, &limits);
     }
     let sandbox = sandbox::read(host, &fields);
+    let (triggers, schedules) = triggers(host, &fields);
     Some(Workflow {
         name: fields.with("name", name).unwrap_or_default(),
         description: fields.text("description").unwrap_or_default(),
         file: String::new(),
         digest: Digest::of(""),
-        triggers: triggers(host, &fields),
+        triggers,
+        schedules,
         image: fields.with("image", image).unwrap_or_default(),
         sandbox,
         manifest: manifest::read(host, fields.map("manifest")),
@@ -154,17 +157,20 @@ pub(in crate::script) fn name(host: &Host, place: &Place, path: &str, value: &Va
     value::bad(host, place, "script::bad_name", message, help)
 }
 
-fn triggers(host: &Host, fields: &Fields<'_>) -> Vec<Drop> {
-    let mut drops = Vec::new();
+fn triggers(host: &Host, fields: &Fields<'_>) -> (Vec<Drop>, Vec<Schedule>) {
+    let (mut drops, mut schedules) = (Vec::new(), Vec::new());
     for (index, (place, value)) in fields.list("triggers").into_iter().enumerate() {
-        if let Some(Thing::Drop(drop)) = Thing::of(&value) {
-            drops.push(drop);
-        } else {
-            let path = format!("triggers[{}]", index + 1);
-            value::wrong::<()>(host, &place, &path, "a trigger such as mill.drop { glob = ... }", &value);
+        match Thing::of(&value) {
+            Some(Thing::Drop(drop)) => drops.push(drop),
+            Some(Thing::Schedule(schedule)) => schedules.push(*schedule),
+            _ => {
+                let path = format!("triggers[{}]", index + 1);
+                let wanted = "a trigger such as mill.drop { glob = ... } or mill.schedule { cron = ... }";
+                value::wrong::<()>(host, &place, &path, wanted, &value);
+            }
         }
     }
-    drops
+    (drops, schedules)
 }
 
 fn image(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Image> {

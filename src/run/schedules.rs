@@ -1,0 +1,143 @@
+//! Schedules at work: at every instant it is decided whether a run is queued.
+//!
+//! Nothing here remembers an instant: how far each schedule has come stands in the store, so that a process may be killed
+//! anywhere and the next one goes on from there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::event::id::RunId;
+use crate::run::intake::WorkflowRoute;
+use crate::run::intake::notice::{Notice, Tell};
+use crate::run::intake::stop::Stop;
+use crate::run::pause::Pause;
+use crate::store::{Fire, Made, NewRun, Store};
+use crate::trigger::schedule::due::{Busy, Due, Firing, Skipped, due};
+use crate::trigger::schedule::plan::Plan;
+use crate::workflow::schedule::{Schedule, TRIGGER};
+
+/// The schedules of a project and what they need.
+pub(crate) struct Schedules {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    plans: Vec<(Plan, WorkflowRoute)>,
+    /// Told when runs were queued.
+    wake: Arc<Notify>,
+    tell: Tell,
+}
+
+impl Schedules {
+    /// The clock on the wall is looked at this often, whatever was to come next: it may be set, and a machine that
+    /// slept does not count the time.
+    const LOOK: Duration = Duration::from_secs(30);
+
+    /// For the schedules of `workflows`. Those that are new count from now.
+    pub(crate) async fn open(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        workflows: &[WorkflowRoute],
+        wake: Arc<Notify>,
+        tell: Tell,
+    ) -> Result<Self> {
+        let mut plans = Vec::new();
+        for route in workflows {
+            for plan in self::plans(&route.workflow, &route.schedules)? {
+                plans.push((plan, route.clone()));
+            }
+        }
+        let known: Vec<(&str, &str, &Schedule)> =
+            plans.iter().map(|(plan, route)| (plan.id(), route.workflow.as_str(), plan.schedule())).collect();
+        store.know_schedules(&known, clock.now()).await?;
+        Ok(Self { store, clock, plans, wake, tell })
+    }
+
+    /// Works until nothing new may begin.
+    pub(crate) async fn work(&self, stop: &Stop) -> Result<()> {
+        let mut pause = Pause::new("schedules", Arc::clone(&self.clock), self.tell.clone());
+        while !stop.is_finishing() {
+            // What could not be recorded was not decided: the next round decides it.
+            let Some(next) = pause.wait(self.round().await, stop).await? else {
+                continue;
+            };
+            let now = self.clock.now();
+            let pause = next.map_or(Self::LOOK, |next| {
+                Duration::try_from(next.duration_since(now)).unwrap_or_default().min(Self::LOOK)
+            });
+            tokio::select! {
+                () = stop.finishing() => {}
+                () = self.clock.sleep(pause) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides what has come. Gives when something comes next.
+    async fn round(&self) -> Result<Option<Timestamp>> {
+        let mut next = None;
+        for (plan, route) in &self.plans {
+            // Asked anew for each: a run takes time to queue.
+            let now = self.clock.now();
+            let Some(standing) = self.store.standing(plan.id()).await? else {
+                continue;
+            };
+            let busy = if self.store.is_busy(plan.id()).await? { Busy::Yes } else { Busy::No };
+            let made = self.store.made(plan.id(), standing.decided.min(now), now).await?;
+            let Due { firings, skipped, standing: after, next: comes } =
+                due(plan, standing, now, busy, &made);
+            if let Some(Skipped { count, last, why }) = skipped {
+                let schedule = plan.id().to_owned();
+                self.tell.say(Notice::Skipped { schedule, count, last, reason: why.as_str() });
+            }
+            for firing in firings {
+                self.fire(plan, route, firing, now).await?;
+            }
+            if after != standing {
+                self.store.decide(plan.id(), after).await?;
+            }
+            next = [next, comes].into_iter().flatten().min();
+        }
+        Ok(next)
+    }
+
+    async fn fire(&self, plan: &Plan, route: &WorkflowRoute, firing: Firing, now: Timestamp) -> Result<()> {
+        let declared = plan.schedule();
+        let start_by = declared.start_by(firing.at);
+        let run = NewRun {
+            id: RunId::new(now),
+            workflow: route.workflow.clone(),
+            trigger: TRIGGER.to_owned(),
+            inputs: Vec::new(),
+            script: route.bundle.clone(),
+            model: route.model.clone(),
+            input: None,
+            at: now,
+        };
+        let id = run.id.clone();
+        let fire =
+            Fire { schedule: plan.id(), declared, at: firing.at, missed: firing.missed, start_by, run };
+        if self.store.fire(&fire).await? == Made::This {
+            self.tell.say(Notice::Fired { schedule: plan.id().to_owned(), at: firing.at, run: id });
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+}
+
+/// The schedules of a workflow, ready to be asked.
+pub fn plans(workflow: &str, schedules: &[Schedule]) -> Result<Vec<Plan>> {
+    let numbered = schedules.iter().enumerate();
+    numbered
+        .map(|(index, schedule)| {
+            let id = Schedule::id(workflow, index + 1);
+            Plan::new(&id, schedule).map_err(|why| {
+                Diagnostic::new("schedule::never", format!("schedule {id} can never fire: {why}"))
+                    .help("`tidemill check` shows where it stands")
+            })
+        })
+        .collect()
+}
