@@ -22,14 +22,14 @@ use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
-use crate::run::intake::desk::Desk;
+use crate::run::intake::desk::{Desk, blocking};
 use crate::run::intake::finish::Putter;
 use crate::run::intake::lock::Lock;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::queue::{Conduct, Queue};
 use crate::store::Store;
-use crate::trigger::drop_folder::scan;
+use crate::trigger::drop_folder::pace::Pace;
 use crate::trigger::drop_folder::watch::Watch;
 use crate::workflow::sandbox::Kind;
 
@@ -64,9 +64,6 @@ impl Daemon {
 
     /// A scan is never more than this part of the time, however many hints come.
     const BREATHS: u32 = 4;
-
-    /// An inbox that is not there is looked for this often.
-    const ABSENT: Duration = Duration::from_secs(2);
 
     /// Takes the project's lock, puts right what a dead process left behind, and gets ready to watch.
     ///
@@ -108,9 +105,9 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, mut watch, queue, inbox, rescan, _lock } = self;
+        let Self { mut desk, watch, queue, rescan, _lock, .. } = self;
         let intake = async {
-            let done = Self::take_in(&mut desk, &mut watch, &queue, &inbox, rescan, &stop).await;
+            let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), &stop).await;
             if done.is_err() {
                 stop.interrupt();
             }
@@ -134,31 +131,39 @@ impl Daemon {
 
     async fn take_in(
         desk: &mut Desk,
-        watch: &mut Watch,
+        mut watch: Watch,
         queue: &Queue,
-        inbox: &std::path::Path,
-        rescan: Duration,
+        mut pace: Pace,
         stop: &Stop,
     ) -> Result<()> {
         let clock = &queue.clock;
+        let hints = watch.hints();
         while !stop.is_finishing() {
-            // Armed first, scanned second: what happens in between is seen by one or the other.
-            if let Err(warning) = watch.arm(scan::root(inbox)) {
+            let began = clock.elapsed();
+            let mut asked = pace.asked(began, watch.polled());
+            asked.merge(desk.due_folders());
+            let scan;
+            (watch, scan) = blocking(move || {
+                let scan = watch.look(asked);
+                (watch, scan)
+            })
+            .await?;
+            for warning in watch.warnings() {
                 queue.tell.say(Notice::Warned(warning.report()));
             }
-            let before = clock.elapsed();
-            let tick = desk.tick().await?;
-            let now = clock.elapsed();
-            if tick.queued > 0 {
-                queue.wake.notify_one();
+            if let Some(scan) = scan {
+                if desk.tick(&scan).await? > 0 {
+                    queue.wake.notify_one();
+                }
+                pace.looked(&scan, began, clock.elapsed());
             }
-            let period = if tick.absent { rescan.min(Self::ABSENT) } else { rescan };
-            let due = desk.due().map_or(period, |due| due.saturating_sub(now)).min(period);
-            let breath = Self::GATHER.max(now.saturating_sub(before) * Self::BREATHS);
+            let now = clock.elapsed();
+            let breath = Self::GATHER.max(now.saturating_sub(began) * Self::BREATHS);
+            let nap = pace.nap(began, now, desk.due()).max(breath);
             tokio::select! {
                 () = stop.finishing() => {}
-                () = clock.sleep(due) => {}
-                () = watch.hint() => tokio::select! {
+                () = clock.sleep(nap) => {}
+                () = hints.hint() => tokio::select! {
                     () = stop.finishing() => {}
                     () = clock.sleep(breath) => {}
                 },

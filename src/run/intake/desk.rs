@@ -1,4 +1,4 @@
-//! The desk: looks at the inbox, keeps the ledger, and claims what is complete.
+//! The desk: keeps the ledger of what a look at the inbox has shown, and claims what is complete.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,11 @@ use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::place;
 use crate::store::{Claim, NewRun, Store, Taken};
 use crate::trigger::drop_folder::routes::Routes;
-use crate::trigger::drop_folder::scan::{Root, scan};
+use crate::trigger::drop_folder::scan::{Root, Scan};
+use crate::trigger::drop_folder::scope::Scope;
 use crate::trigger::drop_folder::settle::{Settling, blocked};
 
-/// Looks, records, claims: one [`Desk::tick`] after the other.
+/// Records and claims: one [`Desk::tick`] after each look.
 #[derive(Debug)]
 pub struct Desk {
     inbox: PathBuf,
@@ -33,15 +34,6 @@ pub struct Desk {
     absent: bool,
     ids: Ids,
     tell: Tell,
-}
-
-/// What one look has brought.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tick {
-    /// Runs that were queued.
-    pub queued: usize,
-    /// Whether the inbox was there.
-    pub absent: bool,
 }
 
 /// What became of a file that was about to be taken.
@@ -72,7 +64,7 @@ impl Desk {
             route.globs.iter().map(move |glob| (workflow, glob.as_str()))
         });
         let routes = Routes::new(globs)?;
-        let mut settling = Settling::new(project.config.watch.settle);
+        let mut settling = Settling::new(project.config.watch.settle, project.config.watch.rescan);
         let waiting = [InputState::Seen, InputState::Settling, InputState::Ignored, InputState::Blocked];
         for row in store.inputs(&waiting).await? {
             let change = InputChange {
@@ -96,25 +88,28 @@ impl Desk {
         })
     }
 
-    /// Looks at the whole inbox once and claims every file that is complete.
-    pub async fn tick(&mut self) -> Result<Tick> {
-        let inbox = self.inbox.clone();
-        let scan = blocking(move || scan(&inbox)).await?;
+    /// Takes in what was found and claims every file that is complete. Gives how many runs were queued.
+    pub async fn tick(&mut self, scan: &Scan) -> Result<usize> {
         self.note_root(scan.root);
-        let observed = self.settling.observe(&scan, &self.routes, self.clock.elapsed());
+        let observed = self.settling.observe(scan, &self.routes, self.clock.elapsed());
         for group in observed.changes.chunks(Self::CHANGES) {
             self.record(group).await?;
         }
-        let mut tick = Tick { queued: 0, absent: self.absent };
+        let mut queued = 0;
         for group in observed.ready.chunks(Self::GROUP) {
-            tick.queued += self.take(group).await?;
+            queued += self.take(group).await?;
         }
-        Ok(tick)
+        Ok(queued)
     }
 
     /// When the next look is worth it, at the latest.
     pub fn due(&self) -> Option<Duration> {
         self.settling.due()
+    }
+
+    /// What is to be looked at when that time has come.
+    pub fn due_folders(&self) -> Scope {
+        self.settling.due_folders(self.clock.elapsed())
     }
 
     fn note_root(&mut self, root: Root) {
@@ -295,7 +290,8 @@ fn why(error: &std::io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), blocked)
 }
 
-async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+/// Runs what waits for a disk where it holds nobody up.
+pub(super) async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(act).await.map_err(|error| {
         Diagnostic::new("watch::broken", "looking at the inbox broke off inside tidemill").cause(error)
     })
