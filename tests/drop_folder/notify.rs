@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidemill::trigger::drop_folder::dirty::Dirty;
-use tidemill::trigger::drop_folder::scan::{Root, Scan};
+use tidemill::trigger::drop_folder::scan::{Alone, Root, Scan, scan};
 use tidemill::trigger::drop_folder::scope::{Depth, Scope};
 use tidemill::trigger::drop_folder::watch::Watch;
 
@@ -23,6 +23,7 @@ struct Hints {
 
 impl Hints {
     fn of(project: Project) -> Self {
+        fs::create_dir_all(project.path("inbox/calm")).unwrap();
         let mut watch = Watch::new(&project.path("inbox"));
         assert_eq!(watch.look(Scope::All).unwrap().scope, Scope::All);
         assert!(watch.warnings().is_empty());
@@ -51,10 +52,11 @@ impl Hints {
         fs::rename(self.project.path("aside"), self.project.path("inbox").join(path)).unwrap();
     }
 
-    /// Looks until no hint is left: the hint of one more file shows that all from before have come.
+    /// Looks until no hint is left. A watched folder is read for a hint of its own only, so that a look that shows what
+    /// was dropped there last comes after all hints from before.
     async fn calm(&mut self) {
-        self.drop_in("calm");
-        self.until("calm").await;
+        self.drop_in("calm/last");
+        self.until("calm/last").await;
         while tokio::time::timeout(Duration::ZERO, self.dirty.hint()).await.is_ok() {
             self.watch.look(Scope::none());
         }
@@ -163,7 +165,6 @@ async fn an_inbox_that_was_replaced_is_looked_at_whole_and_heard_again() {
     hints.project.put("inbox/b/1.csv", "");
     let scan = hints.watch.look(Scope::none()).unwrap();
     assert_eq!((scan.scope.clone(), paths(&scan)), (Scope::All, ["b/1.csv".to_owned()].into()));
-    hints.calm().await;
     hints.project.put("inbox/b/2.csv", "");
     hints.until("b/2.csv").await;
 
@@ -172,7 +173,7 @@ async fn an_inbox_that_was_replaced_is_looked_at_whole_and_heard_again() {
     let scan = hints.watch.look(Scope::none()).unwrap();
     assert_eq!(
         (scan.scope.clone(), paths(&scan)),
-        (Scope::All, ["a/1.csv", "calm"].map(str::to_owned).into())
+        (Scope::All, ["a/1.csv", "calm/last"].map(str::to_owned).into())
     );
 }
 
@@ -187,6 +188,72 @@ async fn a_scope_leads_through_no_link_and_no_ignored_folder() {
         scope.add(Path::new(path), Depth::Subtree);
     }
     let scan = hints.watch.look(scope).unwrap();
-    assert_eq!(paths(&scan), [".git", "calm", "link"].map(str::to_owned).into());
+    assert_eq!(paths(&scan), [".git", "link"].map(str::to_owned).into());
     assert!(scan.looked.covers(Path::new("never/was/1.csv")));
+}
+
+/// Makes, moves and removes folders in each other, and writes files in them.
+fn churn(inbox: &Path, seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut folder = || {
+        let depth = random.usize(1..=3);
+        (0..depth).fold(inbox.to_owned(), |path, _| path.join(["a", "b", "c"][random.usize(..3)]))
+    };
+    for turn in 0..300 {
+        let (one, other) = (folder(), folder());
+        // What cannot be done is left.
+        let _ = match turn % 5 {
+            0 => fs::create_dir_all(&one),
+            1 => fs::rename(&one, &other),
+            2 => fs::remove_dir_all(&one),
+            3 => fs::remove_dir_all(&one).and_then(|()| fs::create_dir(&one)),
+            _ => fs::write(one.join("x.csv"), turn.to_string()),
+        };
+    }
+}
+
+fn folders(inbox: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::new()];
+    let mut next = 0;
+    while let Some(folder) = folders.get(next).cloned() {
+        let entries = fs::read_dir(inbox.join(&folder)).unwrap().map(|entry| entry.unwrap().path());
+        let below = entries.filter(|path| path.is_dir());
+        folders.extend(below.map(|path| path.strip_prefix(inbox).unwrap().to_owned()));
+        next += 1;
+    }
+    folders
+}
+
+#[tokio::test]
+async fn what_looks_at_hints_have_shown_is_true_and_every_folder_is_watched() {
+    for seed in 0..8 {
+        let mut hints = Hints::of(Project::new());
+        let inbox = hints.project.path("inbox");
+        let mut view = BTreeSet::new();
+        let churning = std::thread::spawn({
+            let inbox = inbox.clone();
+            move || churn(&inbox, seed)
+        });
+        let mut ended = false;
+        while !view.contains("calm/last") {
+            if !ended && churning.is_finished() {
+                ended = true;
+                hints.drop_in("calm/last");
+            }
+            if let Some(scan) = hints.watch.look(Scope::none()) {
+                let found = paths(&scan);
+                view.retain(|path: &String| found.contains(path) || !scan.looked.covers(Path::new(path)));
+                view.extend(found);
+            }
+        }
+        churning.join().unwrap();
+        assert_eq!(view, paths(&scan(&inbox, Scope::All, &mut Alone)), "{seed}");
+        hints.calm().await;
+        for folder in folders(&inbox) {
+            let file = folder.join("new.csv");
+            let file = file.to_str().unwrap();
+            hints.drop_in(file);
+            hints.until(file).await;
+        }
+    }
 }

@@ -97,8 +97,8 @@ impl Dirty {
             return;
         };
         if may_move_a_folder(kind) {
-            // The look at the folder above, marked next, finds it unwatched and looks at all of it.
-            self.armed().forget(path);
+            // The look at the folder above, marked next, does not rely on its watch and looks at all of it.
+            self.armed().doubt(path);
         }
         let mut marks = self.marks();
         marks.scope.add(path.parent().unwrap_or(path), Depth::Entries);

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use notify::{RecommendedWatcher, Watcher};
 
 use crate::diagnostic::Diagnostic;
+use crate::trigger::drop_folder::armed::Armed;
 use crate::trigger::drop_folder::dirty::{Dirty, Watches};
 use crate::trigger::drop_folder::limits::Limits;
+use crate::trigger::drop_folder::looked::Looked;
 use crate::trigger::drop_folder::mounts;
 use crate::trigger::drop_folder::polled::{Lack, Polled};
 use crate::trigger::drop_folder::scan::{Root, Scan, root, scan};
-use crate::trigger::drop_folder::scope::Scope;
+use crate::trigger::drop_folder::scope::{Depth, Scope};
 use arming::Arming;
 
 /// One inbox, each of its folders watched from the moment it was first looked at.
@@ -96,6 +98,7 @@ impl Watch {
         self.root = if scan.root == root { root } else { Root::Absent };
         if scan.scope == Scope::All && scan.root != Root::Absent {
             self.polled.keep_read(&scan.looked);
+            self.end_watches(&scan.looked);
             self.folders = scan.looked.folders();
         }
         Some(scan)
@@ -107,11 +110,22 @@ impl Watch {
         self.polled.news(&self.inbox, &(self.machine.limits)(), folders)
     }
 
+    /// Folders that went unheard leave watches behind.
+    fn end_watches(&mut self, looked: &Looked) {
+        let gone = self.dirty.armed().keep(|folder| looked.has_read(folder, Depth::Entries));
+        if let Some(watcher) = &mut self.watcher {
+            for folder in gone {
+                // It may have ended by itself.
+                let _ = watcher.unwatch(&self.inbox.join(folder));
+            }
+        }
+    }
+
     fn begin_anew(&mut self, root: Root) {
         self.root = root;
         self.watcher = None;
         self.polled.forget();
-        self.dirty.armed().forget(Path::new(""));
+        *self.dirty.armed() = Armed::default();
         if root != Root::Absent {
             match (self.machine.watcher)(Arc::clone(&self.dirty)) {
                 Ok(watcher) => self.watcher = Some(watcher),
@@ -139,7 +153,6 @@ mod tests {
     use notify::{Config, Error, ErrorKind, EventHandler, RecursiveMode, WatcherKind};
 
     use super::*;
-    use crate::trigger::drop_folder::scope::Depth;
 
     /// A system with two watches, which are given back when their folder is gone. It tells nothing.
     #[derive(Debug, Default)]

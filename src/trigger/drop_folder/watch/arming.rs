@@ -42,7 +42,7 @@ impl Arming<'_> {
         if self.dirty.armed().holds(folder, id) {
             return;
         }
-        // Noted first: an event that says that it went takes the note back.
+        // Noted first: an event that says that it went casts doubt on the note.
         let stale = self.dirty.armed().insert(folder, id);
         for place in stale {
             // It may have ended by itself.
@@ -52,7 +52,7 @@ impl Arming<'_> {
             self.polled.watched(folder);
             return;
         };
-        self.dirty.armed().forget(folder);
+        self.dirty.armed().disarm(folder);
         match error.kind {
             ErrorKind::MaxFilesWatch => self.polled.unwatched(folder, Lack::Limit),
             // The scan shows what went or may not be read.
