@@ -157,8 +157,14 @@ impl Settling {
             },
         };
         let since = match before {
-            // A folder that stays locked is the same refusal, not a new one.
-            Some(known) if known.fingerprint == found.fingerprint && known.state == state => known.since,
+            // A folder that stays locked is the same refusal, not a new one, until it was tried again.
+            Some(known)
+                if known.fingerprint == found.fingerprint
+                    && known.state == state
+                    && self.due_of(known).is_none_or(|due| now < due) =>
+            {
+                known.since
+            }
             _ => now,
         };
         let next = Known { fingerprint: found.fingerprint, since, state, reason: reason.clone() };

@@ -152,3 +152,14 @@ fn an_inbox_that_lies_empty_on_another_disk_is_doubted_until_it_stays_so() {
     // On its own disk an empty inbox is empty.
     assert_eq!(story(&[there(), scan(vec![], &[])])[1], gone);
 }
+
+#[test]
+fn a_folder_that_stays_locked_is_tried_again_at_times() {
+    let routes = Routes::new([("all", "**/*")]).expect("a good glob");
+    let mut settling = Settling::new(QUIET, PATIENCE);
+    let locked = scan(vec![found("f", 0, Sight::Unreadable(13))], &["f"]);
+    for (second, due) in [(0, 10), (9, 10), (10, 20), (11, 20)] {
+        settling.observe(&locked, &routes, Duration::from_secs(second));
+        assert_eq!(settling.due(), Some(Duration::from_secs(due)));
+    }
+}
