@@ -4,6 +4,7 @@
 mod claim;
 mod daemon;
 mod explain;
+mod notify;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,8 @@ use tidemill::run::intake::WorkflowRoute;
 use tidemill::run::intake::desk::Desk;
 use tidemill::run::intake::notice::Tell;
 use tidemill::store::{RunFilter, RunRow, Store};
+use tidemill::trigger::drop_folder::scan::{Alone, Scan, scan};
+use tidemill::trigger::drop_folder::scope::Scope;
 
 use crate::support::clock::ManualClock;
 use crate::support::project::Project;
@@ -56,8 +59,13 @@ impl Inbox {
         Self::with(Project::new(), &[("energy", "**/*")]).await
     }
 
+    fn look(&self) -> Scan {
+        scan(&self.project.path("inbox"), Scope::All, &mut Alone)
+    }
+
     async fn tick(&mut self) -> usize {
-        self.desk.tick().await.unwrap().queued
+        let scan = self.look();
+        self.desk.tick(&scan).await.unwrap()
     }
 
     async fn after(&mut self, time: Duration) -> usize {

@@ -8,6 +8,7 @@ mod machine;
 mod models;
 mod sandbox;
 mod scripts;
+mod watches;
 
 use std::path::PathBuf;
 
@@ -71,6 +72,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
         images = wanted;
         findings.extend(models::examine(&project));
         findings.extend(machine::folders(&project));
+        findings.extend(watches::examine(&project.inbox()));
     }
     findings.extend(machine::disk("disk", &project.root));
     findings.extend(machine::clock(jiff::Timestamp::now()));

@@ -174,7 +174,7 @@ impl Cli {
             Command::Images(command) => images::run(&context, command).await,
             Command::Gc(args) => gc::run(&context, args).await,
             Command::Doctor(args) => doctor::run(&context, args).await,
-            Command::Demo(args) => Box::pin(demo::run(&context, args)).await,
+            Command::Demo(args) => demo::run(&context, args).await,
         };
         done.unwrap_or_else(|diagnostic| {
             context.screen.diagnostic(&diagnostic);

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
-use crate::run::intake::desk::Desk;
+use crate::run::intake::desk::{Desk, blocking};
 use crate::run::intake::finish::Putter;
 pub use crate::run::intake::lock::Lock;
 use crate::run::intake::notice::{Notice, Tell};
@@ -32,7 +32,7 @@ use crate::run::queue::{Conduct, Queue};
 use crate::run::room::Room;
 use crate::run::schedules::Schedules;
 use crate::store::Store;
-use crate::trigger::drop_folder::scan;
+use crate::trigger::drop_folder::pace::Pace;
 use crate::trigger::drop_folder::watch::Watch;
 use crate::workflow::sandbox::Kind;
 use crate::workflow::schedule::Schedule;
@@ -71,9 +71,6 @@ impl Daemon {
 
     /// A scan is never more than this part of the time, however many hints come.
     const BREATHS: u32 = 4;
-
-    /// An inbox that is not there is looked for this often.
-    const ABSENT: Duration = Duration::from_secs(2);
 
     /// Takes the project's lock, before anything of it is touched.
     ///
@@ -128,9 +125,9 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, mut watch, queue, schedules, inbox, rescan, _lock } = self;
+        let Self { mut desk, watch, queue, schedules, rescan, _lock, .. } = self;
         let intake = async {
-            let done = Self::take_in(&mut desk, &mut watch, &queue, &inbox, rescan, &stop).await;
+            let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), &stop).await;
             if done.is_err() {
                 stop.interrupt();
             }
@@ -150,7 +147,7 @@ impl Daemon {
             }
             done
         };
-        let (intake, fire, work) = tokio::join!(intake, fire, work);
+        let (intake, fire, work) = tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work));
         intake.and(fire).and(work)
     }
 
@@ -161,38 +158,49 @@ impl Daemon {
 
     async fn take_in(
         desk: &mut Desk,
-        watch: &mut Watch,
+        mut watch: Watch,
         queue: &Queue,
-        inbox: &std::path::Path,
-        rescan: Duration,
+        mut pace: Pace,
         stop: &Stop,
     ) -> Result<()> {
         let clock = &queue.clock;
         let mut pause = Pause::new("taking files in", Arc::clone(clock), queue.tell.clone());
+        let hints = watch.hints();
         while !stop.is_finishing() {
-            // Armed first, scanned second: what happens in between is seen by one or the other.
-            if let Err(warning) = watch.arm(scan::root(inbox)) {
+            if pause.wait(queue.room.check(), stop).await?.is_none()
+                || pause.wait(desk.catch_up().await, stop).await?.is_none()
+            {
+                continue;
+            }
+            let began = clock.elapsed();
+            let mut asked = pace.asked(began, watch.polled());
+            asked.merge(desk.due_folders());
+            let scan;
+            (watch, scan) = blocking(move || {
+                let scan = watch.look(asked);
+                (watch, scan)
+            })
+            .await?;
+            for warning in watch.warnings() {
                 queue.tell.say(Notice::Warned(warning.report()));
             }
-            let before = clock.elapsed();
-            let look = async {
-                queue.room.check()?;
-                desk.tick().await
-            };
-            let Some(tick) = pause.wait(look.await, stop).await? else {
-                continue;
-            };
-            let now = clock.elapsed();
-            if tick.queued > 0 {
-                queue.wake.notify_one();
+            if let Some(scan) = scan {
+                let Some(queued) = pause.wait(desk.tick(&scan).await, stop).await? else {
+                    continue;
+                };
+                if queued > 0 {
+                    queue.wake.notify_one();
+                }
+                pace.looked(&scan, began, clock.elapsed());
             }
-            let period = if tick.absent { rescan.min(Self::ABSENT) } else { rescan };
-            let due = desk.due().map_or(period, |due| due.saturating_sub(now)).min(period);
-            let breath = Self::GATHER.max(now.saturating_sub(before) * Self::BREATHS);
+            pause.over();
+            let now = clock.elapsed();
+            let breath = Self::GATHER.max(now.saturating_sub(began) * Self::BREATHS);
+            let nap = pace.nap(began, now, desk.due()).max(breath);
             tokio::select! {
                 () = stop.finishing() => {}
-                () = clock.sleep(due) => {}
-                () = watch.hint() => tokio::select! {
+                () = clock.sleep(nap) => {}
+                () = hints.hint() => tokio::select! {
                     () = stop.finishing() => {}
                     () = clock.sleep(breath) => {}
                 },

@@ -38,15 +38,17 @@ impl Pause {
         self.why.is_some()
     }
 
-    /// Takes note of how it went. Nothing when it stands still; what does not pass is the caller's.
+    /// It went well to its end.
+    pub(crate) fn over(&mut self) {
+        if self.why.take().is_some() {
+            self.tell.say(Notice::GoesOn(self.what));
+        }
+    }
+
+    /// Takes note of how a part of it went. Nothing when it stands still; what does not pass is the caller's.
     pub(crate) fn note<T>(&mut self, done: Result<T>) -> Result<Option<T>> {
         match done {
-            Ok(done) => {
-                if self.why.take().is_some() {
-                    self.tell.say(Notice::GoesOn(self.what));
-                }
-                Ok(Some(done))
-            }
+            Ok(done) => Ok(Some(done)),
             Err(error) if passes(&error) => {
                 if self.why.as_deref() != Some(error.code()) {
                     self.why = Some(error.code().to_owned());
@@ -99,8 +101,11 @@ mod tests {
             assert!(pause.holds());
         }
         assert_eq!(pause.wait(Ok(7), &stop).await.expect("it went"), Some(7));
-        assert!(!pause.holds());
-        assert_eq!(pause.wait(Ok(8), &stop).await.expect("it went"), Some(8));
+        assert!(pause.holds(), "another part of it may not go");
+        for _ in 0..2 {
+            pause.over();
+            assert!(!pause.holds());
+        }
         let said = ["work pauses: store::disk_full", "work pauses: watch::low_disk", "work goes on"];
         assert_eq!(*told.lock().expect("the list"), said);
         let corrupt = pause.wait(error("store::corrupt"), &stop).await.expect_err("it does not pass");

@@ -64,6 +64,7 @@ impl Schedules {
             let Some(next) = pause.wait(self.round().await, stop).await? else {
                 continue;
             };
+            pause.over();
             let now = self.clock.now();
             let pause = next.map_or(Self::LOOK, |next| {
                 Duration::try_from(next.duration_since(now)).unwrap_or_default().min(Self::LOOK)

@@ -22,7 +22,6 @@ use tidemill::run::intake::{Daemon, WorkflowRoute};
 use tidemill::run::queue::Conduct;
 use tidemill::store::{Claim, NewRun, RunFilter, RunRow, Store};
 use tidemill::trigger::drop_folder::scan;
-use tidemill::trigger::drop_folder::watch::Watch;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -691,29 +690,6 @@ async fn a_run_started_by_hand_is_left_to_who_started_it() {
 }
 
 /// Only a guard against hanging for ever: nothing is measured.
-async fn soon<T>(what: impl Future<Output = T>) -> T {
+pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), what).await.expect("a hint")
-}
-
-#[tokio::test]
-async fn the_watch_gives_a_hint_also_after_the_inbox_was_replaced() {
-    let project = Project::new();
-    let inbox = project.path("inbox");
-    let mut watch = Watch::new(&inbox);
-    watch.arm(scan::root(&inbox)).unwrap();
-    project.put("inbox/new/folder/a.csv", "abc");
-    soon(watch.hint()).await;
-    // The new folders are watched after the next look.
-    watch.arm(scan::root(&inbox)).unwrap();
-    project.put("inbox/new/folder/b.csv", "abc");
-    soon(watch.hint()).await;
-
-    fs::rename(&inbox, project.path("old")).unwrap();
-    watch.arm(scan::root(&inbox)).unwrap();
-    fs::create_dir(&inbox).unwrap();
-    watch.arm(scan::root(&inbox)).unwrap();
-    // Hints from before are taken, so that the next one is new.
-    while tokio::time::timeout(Duration::ZERO, watch.hint()).await.is_ok() {}
-    project.put("inbox/c.csv", "abc");
-    soon(watch.hint()).await;
 }

@@ -1,4 +1,4 @@
-//! The desk: looks at the inbox, keeps the ledger, and claims what is complete.
+//! The desk: keeps the ledger of what a look at the inbox has shown, and claims what is complete.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::clock::Clock;
-use crate::config::Project;
+use crate::config::{Project, Watch};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
 use crate::event::input::{Fingerprint, InputChange, InputFile};
@@ -18,10 +18,11 @@ use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::{place, recover};
 use crate::store::{Claim, NewRun, Store, Taken};
 use crate::trigger::drop_folder::routes::Routes;
-use crate::trigger::drop_folder::scan::{Root, scan};
+use crate::trigger::drop_folder::scan::{Root, Scan};
+use crate::trigger::drop_folder::scope::Scope;
 use crate::trigger::drop_folder::settle::{Settling, blocked};
 
-/// Looks, records, claims: one [`Desk::tick`] after the other.
+/// Records and claims: one [`Desk::tick`] after each look.
 #[derive(Debug)]
 pub struct Desk {
     inbox: PathBuf,
@@ -29,22 +30,23 @@ pub struct Desk {
     clock: Arc<dyn Clock>,
     workflows: Vec<WorkflowRoute>,
     routes: Routes,
-    settle: Duration,
+    watch: Watch,
     settling: Settling,
-    /// Whether what is known here is what the ledger says: not after a look that broke off.
-    in_step: bool,
+    known: Known,
     absent: bool,
     ids: Ids,
     tell: Tell,
 }
 
-/// What one look has brought.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tick {
-    /// Runs that were queued.
-    pub queued: usize,
-    /// Whether the inbox was there.
-    pub absent: bool,
+/// What is known of the files in the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// What the ledger says; the inbox itself is still to be looked at.
+    Ledger,
+    /// What stands there.
+    Inbox,
+    /// A tick broke off, as on a full disk: neither may be true.
+    Doubtful,
 }
 
 /// What became of a file that was about to be taken.
@@ -75,55 +77,64 @@ impl Desk {
             route.globs.iter().map(move |glob| (workflow, glob.as_str()))
         });
         let routes = Routes::new(globs)?;
-        let settle = project.config.watch.settle;
-        let settling = remember(&store, settle, clock.elapsed()).await?;
+        let settling = remember(&store, &project.config.watch, clock.elapsed()).await?;
         Ok(Self {
             inbox: project.inbox(),
             store,
             clock,
             workflows,
             routes,
-            settle,
+            watch: project.config.watch.clone(),
             settling,
-            in_step: true,
+            known: Known::Ledger,
             absent: false,
             ids: Ids::default(),
             tell,
         })
     }
 
-    /// Looks at the whole inbox once and claims every file that is complete.
-    ///
-    /// After an error the next look begins with what the ledger says: a file that was on its way goes back.
-    pub async fn tick(&mut self) -> Result<Tick> {
-        if !self.in_step {
+    /// After a tick that broke off: begins anew with what the ledger says, and a file that was on its way goes back.
+    pub async fn catch_up(&mut self) -> Result<()> {
+        if self.known == Known::Doubtful {
             recover::undo_ready(&self.inbox, &self.store, &self.tell).await?;
-            self.settling = remember(&self.store, self.settle, self.clock.elapsed()).await?;
+            self.settling = remember(&self.store, &self.watch, self.clock.elapsed()).await?;
+            self.known = Known::Ledger;
         }
-        self.in_step = false;
-        let tick = self.look().await?;
-        self.in_step = true;
-        Ok(tick)
+        Ok(())
     }
 
-    async fn look(&mut self) -> Result<Tick> {
-        let inbox = self.inbox.clone();
-        let scan = blocking(move || scan(&inbox)).await?;
+    /// Takes in what was found and claims every file that is complete. Gives how many runs were queued.
+    pub async fn tick(&mut self, scan: &Scan) -> Result<usize> {
+        self.known = Known::Doubtful;
+        let queued = self.take_in(scan).await?;
+        self.known = Known::Inbox;
+        Ok(queued)
+    }
+
+    async fn take_in(&mut self, scan: &Scan) -> Result<usize> {
         self.note_root(scan.root);
-        let observed = self.settling.observe(&scan, &self.routes, self.clock.elapsed());
+        let observed = self.settling.observe(scan, &self.routes, self.clock.elapsed());
         for group in observed.changes.chunks(Self::CHANGES) {
             self.record(group).await?;
         }
-        let mut tick = Tick { queued: 0, absent: self.absent };
+        let mut queued = 0;
         for group in observed.ready.chunks(Self::GROUP) {
-            tick.queued += self.take(group).await?;
+            queued += self.take(group).await?;
         }
-        Ok(tick)
+        Ok(queued)
     }
 
     /// When the next look is worth it, at the latest.
     pub fn due(&self) -> Option<Duration> {
         self.settling.due()
+    }
+
+    /// What is to be looked at when that time has come.
+    pub fn due_folders(&self) -> Scope {
+        if self.known != Known::Inbox {
+            return Scope::All;
+        }
+        self.settling.due_folders(self.clock.elapsed())
     }
 
     fn note_root(&mut self, root: Root) {
@@ -266,8 +277,8 @@ impl Desk {
 }
 
 /// What the ledger knows of the files that stand in the inbox.
-async fn remember(store: &Store, settle: Duration, now: Duration) -> Result<Settling> {
-    let mut settling = Settling::new(settle);
+async fn remember(store: &Store, watch: &Watch, now: Duration) -> Result<Settling> {
+    let mut settling = Settling::new(watch.settle, watch.rescan);
     let waiting = [InputState::Seen, InputState::Settling, InputState::Ignored, InputState::Blocked];
     for row in store.inputs(&waiting).await? {
         let change = InputChange {
@@ -320,7 +331,8 @@ fn why(error: &std::io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), blocked)
 }
 
-async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+/// Runs what waits for a disk where it holds nobody up.
+pub(super) async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(act).await.map_err(|error| {
         Diagnostic::new("watch::broken", "looking at the inbox broke off inside tidemill").cause(error)
     })

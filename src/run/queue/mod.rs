@@ -116,7 +116,9 @@ impl Queue {
                 self.settle_open(work, stop).await?;
                 if finishing { Ok(()) } else { self.fill(work, stop).await }
             };
-            pause.note(round.await)?;
+            if pause.note(round.await)?.is_some() {
+                pause.over();
+            }
             if finishing && work.tasks.is_empty() {
                 return Ok(());
             }

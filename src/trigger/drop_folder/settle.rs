@@ -5,12 +5,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::event::input::{Fingerprint, InputChange, RawPath};
 use crate::event::state::InputState;
+use crate::trigger::drop_folder::doubt::Doubt;
 use crate::trigger::drop_folder::routes::Routes;
 use crate::trigger::drop_folder::scan::{Found, Root, Scan, Sight};
+use crate::trigger::drop_folder::scope::{Depth, Scope};
 use crate::workflow::units::show_duration;
 
 /// What is known about the files in the inbox.
@@ -18,6 +21,7 @@ use crate::workflow::units::show_duration;
 pub struct Settling {
     quiet: Duration,
     known: HashMap<RawPath, Known>,
+    doubt: Doubt,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +46,10 @@ impl Settling {
     /// A file that could not be taken is tried again after this.
     const RETRY: Duration = Duration::from_secs(10);
 
-    /// Files are complete after `quiet` without a change.
-    pub fn new(quiet: Duration) -> Self {
-        Self { quiet, known: HashMap::new() }
+    /// Files are complete after `quiet` without a change. An inbox that lies empty on another disk is doubted for as
+    /// long as `patience`.
+    pub fn new(quiet: Duration, patience: Duration) -> Self {
+        Self { quiet, known: HashMap::new(), doubt: Doubt::new(patience) }
     }
 
     /// What the ledger knows from before: the file must still be quiet for the whole window.
@@ -57,7 +62,7 @@ impl Settling {
     /// Takes in a scan made at `now`.
     pub fn observe(&mut self, scan: &Scan, routes: &Routes, now: Duration) -> Observed {
         let mut observed = Observed::default();
-        if scan.root == Root::Absent {
+        if scan.root == Root::Absent || self.doubts(scan, now) {
             return observed;
         }
         for found in &scan.found {
@@ -94,6 +99,30 @@ impl Settling {
         self.known.values().filter_map(|known| self.due_of(known)).min()
     }
 
+    /// The folders of the files that are due at `now`.
+    pub fn due_folders(&self, now: Duration) -> Scope {
+        let mut scope = Scope::none();
+        for (path, _) in
+            self.known.iter().filter(|(_, known)| self.due_of(known).is_some_and(|due| due <= now))
+        {
+            scope.add(path.as_path().parent().unwrap_or(Path::new("")), Depth::Entries);
+        }
+        scope
+    }
+
+    /// Whether the inbox looks like the folder on which its disk was mounted.
+    fn doubts(&mut self, scan: &Scan, now: Duration) -> bool {
+        let Root::Present(root) = scan.root else {
+            return false;
+        };
+        let other_disk = |known: &Known| known.fingerprint.device != root.device;
+        if scan.found.is_empty() && !self.known.is_empty() && self.known.values().all(other_disk) {
+            return self.doubt.goes_on(now);
+        }
+        self.doubt.end();
+        false
+    }
+
     fn due_of(&self, known: &Known) -> Option<Duration> {
         match known.state {
             InputState::Seen | InputState::Settling | InputState::Ready => Some(known.since + self.quiet),
@@ -128,8 +157,14 @@ impl Settling {
             },
         };
         let since = match before {
-            // A folder that stays locked is the same refusal, not a new one.
-            Some(known) if known.fingerprint == found.fingerprint && known.state == state => known.since,
+            // A folder that stays locked is the same refusal, not a new one, until it was tried again.
+            Some(known)
+                if known.fingerprint == found.fingerprint
+                    && known.state == state
+                    && self.due_of(known).is_none_or(|due| now < due) =>
+            {
+                known.since
+            }
             _ => now,
         };
         let next = Known { fingerprint: found.fingerprint, since, state, reason: reason.clone() };
@@ -144,13 +179,11 @@ impl Settling {
         self.known.insert(found.path.clone(), next);
     }
 
-    /// What was known and is not in the scan is gone, unless its folder could not be read.
+    /// What was known and is not in the scan is gone, unless the scan did not look there.
     fn miss(&mut self, scan: &Scan, observed: &mut Observed) {
         let found: HashSet<&RawPath> = scan.found.iter().map(|found| &found.path).collect();
-        let hidden =
-            |path: &RawPath| scan.unread.iter().any(|folder| path.as_path().starts_with(folder.as_path()));
         self.known.retain(|path, known| {
-            let stays = found.contains(path) || hidden(path);
+            let stays = found.contains(path) || !scan.looked.covers(path.as_path());
             if !stays {
                 observed.changes.push(InputChange {
                     path: path.clone(),
@@ -188,110 +221,4 @@ pub fn blocked(errno: i32) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const QUIET: Duration = Duration::from_secs(2);
-
-    fn found(path: &str, size: u64, sight: Sight) -> Found {
-        Found {
-            path: RawPath::new(path),
-            sight,
-            fingerprint: Fingerprint { size, mtime_ns: 0, inode: 1, device: 1 },
-        }
-    }
-
-    fn scan(found: Vec<Found>, unread: &[&str]) -> Scan {
-        Scan {
-            root: Root::Present { inode: 1, device: 1 },
-            found,
-            unread: unread.iter().map(|path| RawPath::new(*path)).collect(),
-        }
-    }
-
-    /// What each of these scans, a second apart, says: `path state`, in any order of the paths.
-    fn story(scans: &[Scan]) -> Vec<Vec<String>> {
-        let routes = Routes::new([("all", "**/*.csv")]).expect("a good glob");
-        let mut settling = Settling::new(QUIET);
-        let mut told = Vec::new();
-        for (second, scan) in (0..).zip(scans) {
-            let observed = settling.observe(scan, &routes, Duration::from_secs(second));
-            let mut lines: Vec<String> = observed
-                .changes
-                .iter()
-                .chain(&observed.ready)
-                .map(|change| format!("{} {}", change.path.display(), change.state))
-                .collect();
-            lines.sort();
-            told.push(lines);
-        }
-        told
-    }
-
-    #[test]
-    fn quiet_is_counted_from_the_last_change_that_was_seen() {
-        let sizes = [1, 1, 2, 2, 2];
-        let scans = sizes.map(|size| scan(vec![found("a.csv", size, Sight::File)], &[]));
-        let told = story(&scans);
-        assert_eq!(told, [vec!["a.csv seen"], vec![], vec!["a.csv settling"], vec![], vec!["a.csv ready"]]);
-    }
-
-    #[test]
-    fn what_may_not_be_read_is_blocked_and_comes_back() {
-        const EACCES: i32 = 13;
-        let folder = || found("f", 0, Sight::Unreadable(EACCES));
-        let file = || found("f/a.csv", 1, Sight::File);
-        let told = story(&[
-            scan(vec![file()], &[]),
-            scan(vec![folder()], &["f"]),
-            scan(vec![folder()], &["f"]),
-            scan(vec![file()], &[]),
-        ]);
-        // The file is not gone while nobody can see it.
-        assert_eq!(told, [vec!["f/a.csv seen"], vec!["f blocked"], vec![], vec!["f gone", "f/a.csv ready"]]);
-        assert_eq!(blocked(EACCES), "Permission denied (os error 13)");
-    }
-
-    #[test]
-    fn a_file_that_was_refused_is_tried_again_later() {
-        let routes = Routes::new([("all", "*")]).expect("a good glob");
-        let mut settling = Settling::new(QUIET);
-        let scan = scan(vec![found("a.csv", 1, Sight::File)], &[]);
-        let ready = |settling: &mut Settling, second| {
-            let observed = settling.observe(&scan, &routes, Duration::from_secs(second));
-            observed.ready.len()
-        };
-        assert_eq!((ready(&mut settling, 0), ready(&mut settling, 2)), (0, 1));
-        let change = InputChange {
-            path: RawPath::new("a.csv"),
-            fingerprint: scan.found[0].fingerprint,
-            state: InputState::Blocked,
-            reason: None,
-        };
-        let now = Duration::from_secs(2);
-        settling.refused(&change.path, change.fingerprint, change.state, "locked".to_owned(), now);
-        assert_eq!(settling.due(), Some(now + Settling::RETRY));
-        assert_eq!((ready(&mut settling, 11), ready(&mut settling, 12)), (0, 1));
-    }
-
-    #[test]
-    fn an_absent_inbox_says_nothing() {
-        let absent = Scan { root: Root::Absent, found: Vec::new(), unread: Vec::new() };
-        let there = || scan(vec![found("a.csv", 1, Sight::File)], &[]);
-        let told = story(&[there(), absent, there()]);
-        assert_eq!(told, [vec!["a.csv seen"], vec![], vec!["a.csv ready"]]);
-    }
-
-    #[test]
-    fn the_one_that_waited_longest_is_ready_first() {
-        let routes = Routes::new([("all", "*")]).expect("a good glob");
-        let mut settling = Settling::new(QUIET);
-        let late = || found("a.csv", 1, Sight::File);
-        let early = || found("b.csv", 1, Sight::File);
-        settling.observe(&scan(vec![early()], &[]), &routes, Duration::ZERO);
-        settling.observe(&scan(vec![late(), early()], &[]), &routes, Duration::from_secs(1));
-        let observed = settling.observe(&scan(vec![late(), early()], &[]), &routes, Duration::from_secs(9));
-        let order: Vec<String> = observed.ready.iter().map(|change| change.path.display()).collect();
-        assert_eq!(order, ["b.csv", "a.csv"]);
-    }
-}
+mod tests;
