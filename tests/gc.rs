@@ -168,6 +168,24 @@ async fn without_a_word_about_it_runs_are_remembered_for_ever() {
 }
 
 #[tokio::test]
+async fn folders_whose_run_is_forgotten_go_when_they_are_old() {
+    let house = house("").await;
+    let known = house.run("aaaa").await;
+    for (name, file) in [("left", "kept/a.txt"), ("queu", "input/0")] {
+        house.project.put(format!(".tidemill/runs/20261130-230000-{name}/{file}"), "1234");
+    }
+    let folder = |name: &str| house.project.path(format!(".tidemill/runs/20261130-230000-{name}"));
+    for name in ["aaaa", "left"] {
+        File::open(folder(name)).unwrap().set_modified(SystemTime::now() - DAY * 2).unwrap();
+    }
+    let found = gc::find(&house.project.open(), &house.store, house.later(1)).await.unwrap();
+    assert_eq!((found.kept.clone(), found.kept_bytes), (vec![folder("left")], 4));
+    assert_eq!(gc::remove(&house.store, found).await.unwrap(), 4);
+    assert!(!folder("left").exists() && folder("queu").exists());
+    assert!(folder("aaaa").exists(), "{known} may be asked for");
+}
+
+#[tokio::test]
 async fn content_that_is_wanted_again_in_the_last_moment_stays() {
     let house = house("").await;
     let again = house.store.blobs().put("again").await.unwrap();

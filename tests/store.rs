@@ -278,6 +278,15 @@ async fn a_database_that_is_gone_is_not_replaced_by_an_empty_one() {
 }
 
 #[tokio::test]
+async fn an_id_that_is_taken_is_said_to_be() {
+    let folder = state();
+    let (store, run) = queued(folder.path(), "20261130-230000-aaaa").await;
+    let again = store.queue_run(new_run(run.as_str(), "other")).await.unwrap_err();
+    assert_eq!(again.code(), "store::id_taken");
+    assert_eq!(store.run(&run).await.unwrap().unwrap().workflow, "energy");
+}
+
+#[tokio::test]
 async fn a_newer_database_is_refused_and_left_as_it_is() {
     let folder = state();
     queued(folder.path(), "20261130-230000-aaaa").await.0.close().await;

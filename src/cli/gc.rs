@@ -4,6 +4,7 @@ use crate::cli::{Context, Exit};
 use crate::clock::{Clock as _, SystemClock};
 use crate::diagnostic::Result;
 use crate::run::gc::{self, Garbage};
+use crate::run::intake::Daemon;
 use crate::store::Store;
 use crate::workflow::units::show_size;
 
@@ -19,7 +20,14 @@ pub struct Args {
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let store = Store::open(&project.state()).await?;
-    let garbage = gc::find(&project, &store, SystemClock::new().now()).await?;
+    let mut garbage = gc::find(&project, &store, SystemClock::new().now()).await?;
+    if Daemon::watches(&project) && !garbage.strays.is_empty() {
+        // It knows which scripts it will need, and nobody else does.
+        garbage.strays.clear();
+        context
+            .screen
+            .talk("content is left to the `tidemill watch` that runs here; it removes some once a day");
+    }
     for line in lines(&garbage) {
         context.screen.line(line);
     }

@@ -8,6 +8,14 @@ use crate::event::id::RunId;
 /// Parts that are only needed while the run works.
 const PASSING: [&str; 2] = ["input", "artifacts"];
 
+/// The code of what fails because a disk is full.
+pub const DISK_FULL: &str = "run::disk_full";
+
+/// Whether a disk is full, or this user's part of it.
+pub fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+}
+
 /// A run's folder. What it holds while the run works goes away with [`RunFolder::tidy`]; what is kept aside stays.
 #[derive(Debug, Clone)]
 pub struct RunFolder(PathBuf);
@@ -41,12 +49,10 @@ impl RunFolder {
     /// Makes `folder` of this run, with what is above it.
     pub fn make(folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|error| {
-            Diagnostic::new(
-                "run::folder",
-                format!("cannot make the folder {}", folder.display()),
+            let code = if is_full(&error) { DISK_FULL } else { "run::folder" };
+            Diagnostic::new(code, format!("cannot make the folder {}", folder.display())).cause(error).help(
+                "`tidemill doctor` checks that the project's folders can be written and the disk has room",
             )
-            .cause(error)
-            .help("`tidemill doctor` checks that the project's folders can be written and the disk has room")
         })
     }
 

@@ -42,7 +42,7 @@ impl Garbage {
 
     /// Whether there is nothing to remove.
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.inputs == 0 && self.strays.is_empty()
+        self.runs.is_empty() && self.inputs == 0 && self.kept.is_empty() && self.strays.is_empty()
     }
 }
 
@@ -52,12 +52,18 @@ pub async fn find(project: &Project, store: &Store, now: Timestamp) -> Result<Ga
     if let Some(before) = garbage.before {
         garbage.runs = store.outlived(before).await?;
         garbage.inputs = store.outlived_inputs(before).await?;
-        for run in &garbage.runs {
-            let folder = project.state().join("runs").join(run.as_str());
-            if folder.is_dir() {
-                garbage.kept_bytes += bytes_in(&folder);
-                garbage.kept.push(folder);
-            }
+    }
+    let (folders, runs) = (project.state().join("runs"), garbage.runs.clone());
+    let folders = blocking(move || folders_of(&folders, &runs)).await?;
+    for (run, folder, bytes) in folders {
+        // One without a run was left when this was broken off, or its run is just being queued.
+        let is_left = match run {
+            Whose::Outlived => true,
+            Whose::Other { id, is_young } => !is_young && store.run(&id).await?.is_none(),
+        };
+        if is_left {
+            garbage.kept_bytes += bytes;
+            garbage.kept.push(folder);
         }
     }
     let wanted = store.mentioned(garbage.before).await?;
@@ -74,13 +80,8 @@ pub async fn remove(store: &Store, garbage: Garbage) -> Result<u64> {
         store.forget_inputs(before).await?;
     }
     // After their runs: a folder without a run says nothing, a run without its folder would promise files.
-    for folder in &garbage.kept {
-        std::fs::remove_dir_all(folder).map_err(|error| {
-            Diagnostic::new("gc::unremovable", format!("cannot remove {}", folder.display()))
-                .cause(error)
-                .help("the folder .tidemill and all in it must be writable for this user")
-        })?;
-    }
+    let kept = garbage.kept;
+    blocking(move || kept.iter().try_for_each(|folder| remove_folder(folder))).await??;
     let freed = store.blobs().remove(garbage.strays, SystemTime::now() - YOUNG).await?;
     Ok(freed + garbage.kept_bytes)
 }
@@ -95,6 +96,48 @@ pub fn keep(store: &Store, scripts: &[Digest]) {
 fn before(project: &Project, now: Timestamp) -> Option<Timestamp> {
     let age = SignedDuration::try_from(project.config.retention.runs?).ok()?;
     now.checked_sub(age).ok()
+}
+
+/// Whose folder it is.
+enum Whose {
+    /// A run's that can be forgotten.
+    Outlived,
+    /// Another run's, if there is such a run.
+    Other { id: RunId, is_young: bool },
+}
+
+/// The folders of runs, with their bytes where they may be removed.
+fn folders_of(folders: &Path, outlived: &[RunId]) -> Vec<(Whose, PathBuf, u64)> {
+    let entries = std::fs::read_dir(folders).into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| {
+        let (id, path) = (RunId::parse(entry.file_name().to_str()?)?, entry.path());
+        let bytes = bytes_in(&path);
+        if outlived.contains(&id) {
+            return Some((Whose::Outlived, path, bytes));
+        }
+        let made = entry.metadata().and_then(|data| data.modified()).ok()?;
+        let is_young = made + YOUNG > SystemTime::now();
+        Some((Whose::Other { id, is_young }, path, bytes))
+    });
+    found.collect()
+}
+
+fn remove_folder(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Diagnostic::new("gc::unremovable", format!("cannot remove {}", folder.display()))
+                .cause(error)
+                .help("the folder .tidemill and all in it must be writable for this user"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Large folders take their time, and nobody is to wait for them.
+async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(act).await.map_err(|error| {
+        Diagnostic::new("gc::broken", "removing garbage broke off inside tidemill").cause(error)
+    })
 }
 
 fn bytes_in(folder: &Path) -> u64 {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, Hasher, copy_hashed};
 use crate::event::input::{InputFile, RawPath, printable};
-use crate::run::folder::RunFolder;
+use crate::run::folder::{DISK_FULL, RunFolder, is_full};
 use crate::workflow::view::Snapshot;
 
 /// Copies `source` to `target`, hashing what is copied. Only regular files are taken; a link is followed, since
@@ -14,7 +14,8 @@ use crate::workflow::view::Snapshot;
 pub fn copy(source: &Path, target: &Path) -> Result<(Digest, u64)> {
     let shown = printable(source.as_os_str());
     let failed = |what: &str, error: std::io::Error| {
-        Diagnostic::new("input::unreadable", format!("cannot {what} the input {shown}"))
+        let code = if is_full(&error) { DISK_FULL } else { "input::unreadable" };
+        Diagnostic::new(code, format!("cannot {what} the input {shown}"))
             .cause(error)
             .help("check that the file exists, that this user may read it, and that the disk has room")
     };

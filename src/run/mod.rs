@@ -20,6 +20,7 @@ pub mod network;
 pub mod outcome;
 pub mod patience;
 mod pause;
+mod published;
 pub mod queue;
 pub mod redact;
 mod room;

@@ -10,8 +10,15 @@ use crate::run::intake::stop::Stop;
 
 /// Whether this is a state of the machine that ends by itself or by a person's hand, and no mistake of a run.
 pub(crate) fn passes(error: &Diagnostic) -> bool {
-    const PASSING: [&str; 5] =
-        ["store::disk_full", "store::busy", "store::io", "watch::disk_full", "watch::low_disk"];
+    const PASSING: [&str; 7] = [
+        "run::disk_full",
+        "store::busy",
+        "store::disk_full",
+        "store::id_taken",
+        "store::io",
+        "watch::disk_full",
+        "watch::low_disk",
+    ];
     PASSING.contains(&error.code())
 }
 

@@ -90,26 +90,36 @@ impl Schedules {
             let made = self.store.made(plan.id(), standing.decided.min(now), now).await?;
             let Due { firings, skipped, standing: after, next: comes } =
                 due(plan, standing, now, busy, &made);
-            if let Some(Skipped { count, last, why }) = skipped {
-                let schedule = plan.id().to_owned();
-                self.tell.say(Notice::Skipped { schedule, count, last, reason: why.as_str() });
-            }
             for firing in firings {
                 self.fire(plan, route, firing, now).await?;
             }
             if after != standing {
                 self.store.decide(plan.id(), after).await?;
             }
+            if let Some(Skipped { count, last, why }) = skipped {
+                let schedule = plan.id().to_owned();
+                self.tell.say(Notice::Skipped { schedule, count, last, reason: why.as_str() });
+            }
             next = [next, comes].into_iter().flatten().min();
         }
         Ok(next)
+    }
+
+    /// An id that no run has: of a thousand runs in one second two would have the same.
+    async fn fresh_id(&self, now: Timestamp) -> Result<RunId> {
+        loop {
+            let id = RunId::new(now);
+            if self.store.run(&id).await?.is_none() {
+                return Ok(id);
+            }
+        }
     }
 
     async fn fire(&self, plan: &Plan, route: &WorkflowRoute, firing: Firing, now: Timestamp) -> Result<()> {
         let declared = plan.schedule();
         let start_by = declared.start_by(firing.at);
         let run = NewRun {
-            id: RunId::new(now),
+            id: self.fresh_id(now).await?,
             workflow: route.workflow.clone(),
             trigger: TRIGGER.to_owned(),
             inputs: Vec::new(),

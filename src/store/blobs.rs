@@ -106,7 +106,7 @@ impl Blobs {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder)? {
                 let entry = entry?;
-                let data = entry.metadata()?;
+                let Some(data) = there(entry.metadata())? else { continue };
                 if data.is_dir() {
                     folders.push(entry.path());
                     continue;
@@ -126,7 +126,9 @@ impl Blobs {
     /// Renamed away first, and looked at once more: whoever wants it now has made it fresh, and gets it back.
     fn take_away(&self, path: &Path, before: SystemTime) -> std::io::Result<bool> {
         let aside = NamedTempFile::with_prefix_in(NEW, &self.folder)?.into_temp_path();
-        std::fs::rename(path, &aside)?;
+        if there(std::fs::rename(path, &aside))?.is_none() {
+            return Ok(false);
+        }
         if std::fs::metadata(&aside)?.modified()? < before {
             aside.close().map(|()| true)
         } else {
@@ -206,13 +208,22 @@ impl Blobs {
     }
 }
 
+/// What somebody else has removed or renamed meanwhile is nothing.
+fn there<T>(looked: std::io::Result<T>) -> std::io::Result<Option<T>> {
+    match looked {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        looked => looked.map(Some),
+    }
+}
+
 /// A rename is safe from a power cut once its folder is on the disk.
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 fn unwritable(folder: &Path, error: std::io::Error) -> Diagnostic {
-    let (code, help) = if error.kind() == std::io::ErrorKind::StorageFull {
+    use std::io::ErrorKind;
+    let (code, help) = if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
         ("store::disk_full", "the disk is full; free some space and start again")
     } else {
         ("store::unwritable", "the folder .tidemill and the files in it must be writable for this user")

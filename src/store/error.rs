@@ -18,7 +18,7 @@ pub(super) fn explain(act: &str, error: sqlx::Error) -> Diagnostic {
     let (code, help) = match primary(&error) {
         Some(sqlite::FULL) => (
             "store::disk_full",
-            "the disk is full; free some space and start again, nothing that was recorded is lost",
+            "the disk is full; free some space, nothing that was recorded is lost",
         ),
         Some(sqlite::CORRUPT | sqlite::NOTADB) => (
             "store::corrupt",

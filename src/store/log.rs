@@ -111,7 +111,7 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
     .bind(Cost::ZERO.usd())
     .execute(&mut *connection)
     .await
-    .map_err(failed)?;
+    .map_err(|error| if is_taken(&error) { taken(&run.id) } else { failed(error) })?;
     sqlx::query("INSERT INTO events (run, seq, at, what) VALUES (?1, 1, ?2, ?3), (?1, 2, ?2, ?4)")
         .bind(run.id.as_str())
         .bind(micros(run.at))
@@ -121,6 +121,16 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
         .await
         .map_err(failed)?;
     Ok(events)
+}
+
+/// Whether another run has the id already. Ids are drawn, and two processes may draw the same in one second.
+fn is_taken(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.message().contains("runs.id"))
+}
+
+fn taken(run: &RunId) -> Diagnostic {
+    Diagnostic::new("store::id_taken", format!("there is a run {run} already"))
+        .help("queue it again: it gets another id")
 }
 
 /// Adds an event inside a transaction that holds the write lock, so that no place is given twice.

@@ -36,6 +36,8 @@ enum Act {
     End(RunState),
     /// It fails with this code.
     Err(&'static str),
+    /// It publishes, and then nothing can be recorded any more.
+    PublishThenFull,
     Panic,
     /// Until it is told to stop.
     Wait,
@@ -73,6 +75,13 @@ impl Double {
         match act {
             Act::Succeed => self.end(run, RunState::Succeeded).await,
             Act::End(state) => self.end(run, state).await,
+            Act::PublishThenFull => {
+                let publishing = What::StateEntered { state: RunState::Publishing, reason: None };
+                self.store.append(&run.id, publishing).await?;
+                let folder = format!("outbox/energy/{}", run.id);
+                self.store.append(&run.id, What::Published { folder, artifacts: Vec::new() }).await?;
+                Err(Diagnostic::new("store::disk_full", "it went wrong").help("mend it"))
+            }
             Act::Err(code) => Err(Diagnostic::new(code, "it went wrong").help("mend it")),
             Act::Panic => panic!("a mistake in a scene"),
             Act::Wait => {
@@ -315,11 +324,21 @@ async fn a_run_that_this_machine_cannot_begin_is_tried_as_often_as_it_takes() {
 }
 
 #[tokio::test]
+async fn a_run_that_published_is_not_carried_out_again_whatever_failed_then() {
+    let project = Project::new().file("inbox/a.csv", "abc");
+    let mut watching = watching(&project, &[Act::PublishThenFull, Act::End(RunState::Failed)]).await;
+    let run = watching.begun().await.id;
+    assert_eq!(watching.put_away().await, (InputState::Done, "processed/a.csv".into()));
+    assert_eq!(watching.store.run(&run).await.unwrap().unwrap().state, RunState::Succeeded);
+    watching.finish().await;
+}
+
+#[tokio::test]
 async fn a_service_that_fails_is_tried_three_times() {
     let project = Project::new().file("inbox/a.csv", "abc");
     let mut watching = watching(&project, &[Act::Err("model::overloaded"); 5]).await;
-    for attempt in 1..=3 {
-        assert_eq!(watching.begun().await.attempts, attempt);
+    for _ in 0..3 {
+        assert_eq!(watching.begun().await.attempts, 1, "no process went down");
     }
     assert_eq!(watching.put_away().await, (InputState::Failed, "failed/a.csv".into()));
     watching.finish().await;

@@ -1,6 +1,6 @@
 //! The desk: keeps the ledger of what a look at the inbox has shown, and claims what is complete.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::config::{Project, Watch};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
-use crate::event::input::{Fingerprint, InputChange, InputFile};
+use crate::event::input::{Fingerprint, InputChange, InputFile, RawPath};
 use crate::event::state::InputState;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::{Notice, Tell};
@@ -32,6 +32,8 @@ pub struct Desk {
     routes: Routes,
     watch: Watch,
     settling: Settling,
+    /// Why files that were complete could not be taken.
+    refused: HashMap<RawPath, String>,
     known: Known,
     absent: bool,
     ids: Ids,
@@ -86,6 +88,7 @@ impl Desk {
             routes,
             watch: project.config.watch.clone(),
             settling,
+            refused: HashMap::new(),
             known: Known::Ledger,
             absent: false,
             ids: Ids::default(),
@@ -194,6 +197,7 @@ impl Desk {
                         path: change.path.clone(),
                         runs: runs.iter().map(|run| (run.workflow.clone(), run.id.clone())).collect(),
                     });
+                    self.refused.remove(&change.path);
                     claims.push(Claim { input: taken.input, fingerprint, digest, runs });
                     self.settling.claimed(&change.path);
                 }
@@ -263,6 +267,8 @@ impl Desk {
                 "the inbox must be writable for this user; the file is kept in .tidemill/claimed until the next start",
             );
             self.tell.say(Notice::Warned(warning.report()));
+            // And it does not stand in the inbox, so that it is not looked for there.
+            self.settling.claimed(&change.path);
             return Ok(());
         }
         self.store.put_back(taken.input, state, &reason).await?;
@@ -271,7 +277,11 @@ impl Desk {
 
     async fn refuse(&mut self, change: &InputChange, state: InputState, reason: String) -> Result<()> {
         let now = self.clock.elapsed();
-        let refused = self.settling.refused(&change.path, change.fingerprint, state, reason, now);
+        let refused = self.settling.refused(&change.path, change.fingerprint, state, reason.clone(), now);
+        if self.refused.insert(change.path.clone(), reason.clone()) == Some(reason) {
+            // It is tried every few seconds, and was told.
+            return self.store.record(&[refused]).await.map(drop);
+        }
         self.record(&[refused]).await
     }
 }

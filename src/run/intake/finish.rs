@@ -161,7 +161,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 
 fn unmovable(to: &Path, error: std::io::Error) -> Diagnostic {
     let (code, help) = match error.kind() {
-        std::io::ErrorKind::StorageFull => (
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => (
             "watch::disk_full",
             "the disk is full; free some space and start `tidemill watch` again, the file is kept in .tidemill/claimed",
         ),

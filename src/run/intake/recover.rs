@@ -6,16 +6,15 @@
 use std::fs;
 use std::path::Path;
 
-use crate::artifact::{self, Destination};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::What;
 use crate::event::state::{InputState, RunState};
 use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::place;
 use crate::run::journal::Journal;
 use crate::run::pause::passes;
+use crate::run::published::end_if_published;
 use crate::run::queue::requeue;
 use crate::store::{InputRow, RunRow, Store};
 
@@ -98,21 +97,7 @@ fn complete(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
 }
 
 async fn start_over(project: &Project, store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
-    let mut is_published = run.published.is_some();
-    if !is_published && run.state == RunState::Publishing {
-        let destination = Destination::of(project.outbox(), &run.workflow, &run.inputs, &run.id);
-        if let Some(there) = artifact::published_before(&destination, &run.id) {
-            store.append(&run.id, there.event(&project.root)).await?;
-            is_published = true;
-        }
-    }
-    if is_published {
-        // Everything was done but saying so; a second time would publish twice.
-        let ended =
-            What::RunEnded { state: RunState::Succeeded, report: None, usage: run.usage, cost: run.cost };
-        return store.append(&run.id, ended).await.map(drop);
-    }
-    if run.state == RunState::Queued {
+    if end_if_published(project, store, run).await? || run.state == RunState::Queued {
         return Ok(());
     }
     if run.attempts >= ATTEMPTS {

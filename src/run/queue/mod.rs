@@ -68,6 +68,8 @@ struct Work {
 #[derive(Debug, Clone, Copy, Default)]
 struct Later {
     failures: u32,
+    /// Those of them that may happen only so often.
+    services: u32,
     at: Duration,
 }
 

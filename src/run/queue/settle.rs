@@ -12,6 +12,7 @@ use crate::run::intake::notice::Notice;
 use crate::run::intake::stop::Stop;
 use crate::run::journal::Journal;
 use crate::run::pause::passes;
+use crate::run::published::end_if_published;
 use crate::store::{RunRow, Store};
 use crate::workflow::units::show_duration;
 
@@ -103,11 +104,15 @@ impl Queue {
     /// Gives the run an end, or has it wait again. Gives where it stands then.
     async fn end(&self, left: &Left, later: &mut HashMap<RunId, Later>, stop: &Stop) -> Result<RunState> {
         let now = self.store.run(&left.row.id).await?;
-        if let Some(row) = now.filter(|row| row.state.is_end()) {
+        let row = now.as_ref().unwrap_or(&left.row);
+        if row.state.is_end() {
             if let Some(error) = &left.error {
                 self.tell.say(Notice::Warned(error.report()));
             }
             return Ok(row.state);
+        }
+        if end_if_published(&self.project, &self.store, row).await? {
+            return Ok(RunState::Succeeded);
         }
         if stop.is_interrupting() {
             requeue(&self.store, &left.row.id, "it was stopped; it starts over").await?;
@@ -118,10 +123,15 @@ impl Queue {
         }
         if let Some(error) = &left.error
             && let Some(passing) = passing(error)
-            && (passing == Passing::Machine || left.row.attempts < TRIES)
         {
-            self.try_again(&left.row, error, passing, later).await?;
-            return Ok(RunState::Queued);
+            // What was paid for is not to be paid for again and again, whoever is at fault.
+            let has_begun = row.turns > left.row.turns;
+            let kind = if has_begun { Passing::Service } else { passing };
+            let services = later.get(&row.id).map_or(0, |later| later.services);
+            if kind == Passing::Machine || services + 1 < TRIES {
+                self.try_again(&left.row, error, kind, later).await?;
+                return Ok(RunState::Queued);
+            }
         }
         let unfinished = || {
             Diagnostic::new("run::unfinished", "the run stopped without a result")
@@ -145,15 +155,15 @@ impl Queue {
         passing: Passing,
         later: &mut HashMap<RunId, Later>,
     ) -> Result<()> {
-        let failures = later.get(&row.id).map_or(0, |later| later.failures).saturating_add(1);
+        let before = later.get(&row.id).copied().unwrap_or_default();
+        let failures = before.failures.saturating_add(1);
+        let services = before.services + u32::from(passing == Passing::Service);
         let wait = wait(&row.id, failures);
         let reason = format!("{}; it is tried again in {}", error.message(), show_duration(wait));
         requeue(&self.store, &row.id, &reason).await?;
-        if passing == Passing::Machine {
-            // It is no fault of the run's.
-            self.store.forget_attempt(&row.id).await?;
-        }
-        later.insert(row.id.clone(), Later { failures, at: self.clock.elapsed() + wait });
+        // Attempts count what brought the process down.
+        self.store.forget_attempt(&row.id).await?;
+        later.insert(row.id.clone(), Later { failures, services, at: self.clock.elapsed() + wait });
         self.tell.say(Notice::TriedAgain { run: row.id.clone(), wait, why: error.report() });
         Ok(())
     }

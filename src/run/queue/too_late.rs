@@ -9,7 +9,7 @@ use crate::workflow::schedule::TRIGGER;
 impl Queue {
     /// Ends a run that waited until the deadline of its schedule. One that has begun once goes on.
     pub(super) async fn is_too_late(&self, row: &RunRow) -> Result<bool> {
-        if row.trigger != TRIGGER || row.attempts > 0 {
+        if row.trigger != TRIGGER || row.started_at.is_some() {
             return Ok(false);
         }
         let deadline = self.store.fired(&row.id).await?.and_then(|fired| fired.start_by);

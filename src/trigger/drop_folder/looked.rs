@@ -38,7 +38,7 @@ impl Looked {
         let mut below = path;
         for folder in path.ancestors().skip(1) {
             if self.read.contains_key(folder) {
-                return below == path || !self.left.contains(below);
+                return !self.left.contains(below);
             }
             below = folder;
         }
@@ -59,6 +59,7 @@ mod tests {
         let covers = |path: &str| looked.covers(Path::new(path));
         assert!(covers("a/x.csv") && covers("a/was-here/deep/x.csv"));
         assert!(!covers("x.csv") && !covers("b/x.csv") && !covers("a"));
+        assert!(!covers("a/left"), "it was seen, as a folder");
         assert!(!covers("a/left/x.csv") && !covers("a/left/deep/x.csv"));
         assert!(covers("a/left/again/x.csv"));
     }
