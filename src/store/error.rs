@@ -16,10 +16,9 @@ mod sqlite {
 /// Turns an error of the database into a diagnostic; `act` completes "cannot ...".
 pub(super) fn explain(act: &str, error: sqlx::Error) -> Diagnostic {
     let (code, help) = match primary(&error) {
-        Some(sqlite::FULL) => (
-            "store::disk_full",
-            "the disk is full; free some space, nothing that was recorded is lost",
-        ),
+        Some(sqlite::FULL) => {
+            ("store::disk_full", "the disk is full; free some space, nothing that was recorded is lost")
+        }
         Some(sqlite::CORRUPT | sqlite::NOTADB) => (
             "store::corrupt",
             "the database is damaged and was left as it is; put back a copy of .tidemill/tidemill.db, or move the \
