@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::{Diagnostic, Result, is_full};
 use crate::event::id::{Digest, Hasher};
 use crate::event::input::printable;
 use crate::workflow::view::Artifact;
@@ -113,7 +113,7 @@ pub(super) fn remove(path: &Path) -> Result<()> {
 pub(super) fn io_error(error: &io::Error, path: &Path) -> Diagnostic {
     let shown = printable(path.as_os_str());
     let (code, help) = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+        _ if is_full(error) => (
             "artifact::disk_full",
             "free some space and drop the input again; the files are kept under `.tidemill/`",
         ),

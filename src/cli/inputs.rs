@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::state::named;
 use crate::cli::{Context, Exit};
-use crate::diagnostic::{Diagnostic, Result, nearest};
+use crate::diagnostic::Result;
 use crate::event::input::RawPath;
 use crate::event::state::InputState;
 use crate::store::{InputRow, Store};
@@ -25,7 +26,8 @@ pub struct Args {
 /// Carries it out.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
-    let state = args.state.as_deref().map(state).transpose()?;
+    let state =
+        args.state.as_deref().map(|word| named(word, &InputState::ALL, InputState::as_str)).transpose()?;
     let store = Store::open(&project.state()).await?;
     let rows = store.latest_inputs(state, args.limit).await?;
     if args.json {
@@ -61,14 +63,5 @@ fn as_json(row: &InputRow) -> Value {
         "first_seen": row.first_seen,
         "changed_at": row.changed_at,
         "final_path": row.final_path.clone().map(|path| RawPath::new(path).encode()),
-    })
-}
-
-fn state(word: &str) -> Result<InputState> {
-    InputState::parse(word).ok_or_else(|| {
-        let words = InputState::ALL.map(InputState::as_str);
-        let near = nearest(word, words).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        Diagnostic::new("usage::unknown_state", format!("there is no state `{word}`"))
-            .help(format!("{near}the states are {}", words.join(", ")))
     })
 }

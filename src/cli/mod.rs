@@ -14,6 +14,7 @@ pub mod next;
 pub mod run;
 pub mod runs;
 pub mod show;
+mod state;
 mod steps;
 pub mod stop;
 pub mod watch;

@@ -6,8 +6,9 @@ use serde_json::json;
 use crate::cli::{Context, Exit};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Project;
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::Result;
 use crate::run::schedules::plans;
+use crate::run::watching;
 use crate::script;
 use crate::trigger::schedule::plan::{Instant, Oddity, Plan};
 use crate::workflow::Workflow;
@@ -63,15 +64,7 @@ async fn workflows(project: &Project, name: Option<&str>) -> Result<Vec<Workflow
     if let Some(name) = name {
         return Ok(vec![script::find(project, name).await?.workflow]);
     }
-    let checked = script::check(project, &[]).await;
-    let mistakes: Vec<Diagnostic> =
-        checked.diagnostics.into_iter().filter(|diagnostic| !diagnostic.is_warning()).collect();
-    if mistakes.is_empty() {
-        return Ok(checked.workflows);
-    }
-    Err(Diagnostic::new("script::mistakes", "the project's scripts have mistakes")
-        .help("name a workflow without mistakes: `tidemill next WORKFLOW`")
-        .related(mistakes))
+    watching::workflows(project, "name a workflow without mistakes: `tidemill next WORKFLOW`").await
 }
 
 /// The first `count` instants of all schedules together.

@@ -1,7 +1,8 @@
 //! `tidemill runs`: a list.
 
+use crate::cli::state::named;
 use crate::cli::{Context, Exit};
-use crate::diagnostic::{Diagnostic, Result, nearest};
+use crate::diagnostic::Result;
 use crate::event::state::RunState;
 use crate::store::{RunFilter, Store};
 
@@ -25,7 +26,8 @@ pub struct Args {
 /// Carries it out.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
-    let state = args.state.as_deref().map(state).transpose()?;
+    let state =
+        args.state.as_deref().map(|word| named(word, &RunState::ALL, RunState::as_str)).transpose()?;
     let store = Store::open(&project.state()).await?;
     let filter = RunFilter { workflow: args.workflow, state, limit: Some(args.limit) };
     let rows = store.runs(&filter).await?;
@@ -43,13 +45,4 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         context.screen.line(line.trim_end());
     }
     Ok(Exit::Succeeded)
-}
-
-fn state(word: &str) -> Result<RunState> {
-    RunState::parse(word).ok_or_else(|| {
-        let words = RunState::ALL.map(RunState::as_str);
-        let near = nearest(word, words).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        Diagnostic::new("usage::unknown_state", format!("there is no state `{word}`"))
-            .help(format!("{near}the states are {}", words.join(", ")))
-    })
 }

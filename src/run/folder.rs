@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::{Diagnostic, Result, is_full};
 use crate::event::id::RunId;
 
 /// Parts that are only needed while the run works.
@@ -10,11 +10,6 @@ const PASSING: [&str; 2] = ["input", "artifacts"];
 
 /// The code of what fails because a disk is full.
 pub const DISK_FULL: &str = "run::disk_full";
-
-/// Whether a disk is full, or this user's part of it.
-pub fn is_full(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
-}
 
 /// A run's folder. What it holds while the run works goes away with [`RunFolder::tidy`]; what is kept aside stays.
 #[derive(Debug, Clone)]

@@ -53,19 +53,20 @@ pub async fn find(project: &Project, store: &Store, now: Timestamp) -> Result<Ga
         garbage.runs = store.outlived(before).await?;
         garbage.inputs = store.outlived_inputs(before).await?;
     }
-    let (folders, runs) = (project.state().join("runs"), garbage.runs.clone());
-    let folders = blocking(move || folders_of(&folders, &runs)).await?;
-    for (run, folder, bytes) in folders {
-        // One without a run was left when this was broken off, or its run is just being queued.
-        let is_left = match run {
-            Whose::Outlived => true,
-            Whose::Other { id, is_young } => !is_young && store.run(&id).await?.is_none(),
-        };
-        if is_left {
-            garbage.kept_bytes += bytes;
-            garbage.kept.push(folder);
+    let runs = project.state().join("runs");
+    let mut folders: Vec<PathBuf> = garbage.runs.iter().map(|run| runs.join(run.as_str())).collect();
+    // One without a run was left when this was broken off; a young one's run is just being queued.
+    for (id, folder) in blocking(move || old_folders(&runs)).await? {
+        if store.run(&id).await?.is_none() {
+            folders.push(folder);
         }
     }
+    (garbage.kept, garbage.kept_bytes) = blocking(move || {
+        folders.retain(|folder| folder.is_dir());
+        let bytes = folders.iter().map(|folder| bytes_in(folder)).sum();
+        (folders, bytes)
+    })
+    .await?;
     let wanted = store.mentioned(garbage.before).await?;
     garbage.strays = store.blobs().strays(wanted, SystemTime::now() - YOUNG).await?;
     Ok(garbage)
@@ -98,28 +99,15 @@ fn before(project: &Project, now: Timestamp) -> Option<Timestamp> {
     now.checked_sub(age).ok()
 }
 
-/// Whose folder it is.
-enum Whose {
-    /// A run's that can be forgotten.
-    Outlived,
-    /// Another run's, if there is such a run.
-    Other { id: RunId, is_young: bool },
-}
-
-/// The folders of runs, with their bytes where they may be removed.
-fn folders_of(folders: &Path, outlived: &[RunId]) -> Vec<(Whose, PathBuf, u64)> {
-    let entries = std::fs::read_dir(folders).into_iter().flatten().flatten();
-    let found = entries.filter_map(|entry| {
-        let (id, path) = (RunId::parse(entry.file_name().to_str()?)?, entry.path());
-        let bytes = bytes_in(&path);
-        if outlived.contains(&id) {
-            return Some((Whose::Outlived, path, bytes));
-        }
-        let made = entry.metadata().and_then(|data| data.modified()).ok()?;
-        let is_young = made + YOUNG > SystemTime::now();
-        Some((Whose::Other { id, is_young }, path, bytes))
+/// The folders of runs that nothing was added to for long.
+fn old_folders(runs: &Path) -> Vec<(RunId, PathBuf)> {
+    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
+    let old = entries.filter_map(|entry| {
+        let changed = entry.metadata().and_then(|data| data.modified()).ok()?;
+        let id = RunId::parse(entry.file_name().to_str()?)?;
+        (changed + YOUNG <= SystemTime::now()).then(|| (id, entry.path()))
     });
-    found.collect()
+    old.collect()
 }
 
 fn remove_folder(folder: &Path) -> Result<()> {

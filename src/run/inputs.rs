@@ -3,10 +3,10 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::{Diagnostic, Result, is_full};
 use crate::event::id::{Digest, Hasher, copy_hashed};
 use crate::event::input::{InputFile, RawPath, printable};
-use crate::run::folder::{DISK_FULL, RunFolder, is_full};
+use crate::run::folder::{DISK_FULL, RunFolder};
 use crate::workflow::view::Snapshot;
 
 /// Copies `source` to `target`, hashing what is copied. Only regular files are taken; a link is followed, since

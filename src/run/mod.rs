@@ -23,7 +23,7 @@ mod pause;
 mod published;
 pub mod queue;
 pub mod redact;
-mod room;
+pub(crate) mod room;
 pub mod route;
 pub mod schedules;
 pub mod sweeping;

@@ -24,7 +24,7 @@ impl Room {
     /// Errors: `watch::low_disk` when one has too little room.
     pub(crate) fn check(&self) -> Result<()> {
         let low = self.folders.iter().find_map(|folder| {
-            let free = free(folder)?;
+            let free = space(folder)?.free;
             (free < self.least).then_some((folder, free))
         });
         let Some((folder, free)) = low else { return Ok(()) };
@@ -37,11 +37,23 @@ impl Room {
     }
 }
 
-/// Bytes that this user may still write where `folder` is or will be.
-fn free(folder: &Path) -> Option<u64> {
+/// Bytes of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Space {
+    /// What this user may still write.
+    pub(crate) free: u64,
+    /// All of it.
+    pub(crate) total: u64,
+}
+
+/// The disk where `folder` is or will be.
+pub(crate) fn space(folder: &Path) -> Option<Space> {
     for above in folder.ancestors() {
         match rustix::fs::statvfs(above) {
-            Ok(disk) => return Some(disk.f_bavail.saturating_mul(disk.f_frsize)),
+            Ok(disk) => {
+                let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
+                return Some(Space { free: bytes(disk.f_bavail), total: bytes(disk.f_blocks) });
+            }
             // It is made when something is published.
             Err(Errno::NOENT) => {}
             // A disk that does not answer is told of by whatever is written there.

@@ -66,12 +66,12 @@ impl Schedules {
             };
             pause.over();
             let now = self.clock.now();
-            let pause = next.map_or(Self::LOOK, |next| {
+            let nap = next.map_or(Self::LOOK, |next| {
                 Duration::try_from(next.duration_since(now)).unwrap_or_default().min(Self::LOOK)
             });
             tokio::select! {
                 () = stop.finishing() => {}
-                () = self.clock.sleep(pause) => {}
+                () = self.clock.sleep(nap) => {}
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tempfile::NamedTempFile;
 
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::{Diagnostic, Result, is_full};
 use crate::event::id::{Digest, Hasher};
 
 /// How the name of a file begins that is being written.
@@ -222,8 +222,7 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 fn unwritable(folder: &Path, error: std::io::Error) -> Diagnostic {
-    use std::io::ErrorKind;
-    let (code, help) = if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+    let (code, help) = if is_full(&error) {
         ("store::disk_full", "the disk is full; free some space and start again")
     } else {
         ("store::unwritable", "the folder .tidemill and the files in it must be writable for this user")

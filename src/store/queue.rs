@@ -48,24 +48,22 @@ impl Store {
 
     /// Counts one more attempt at a run, before it is made: a run that brings the process down counts as well.
     pub async fn count_attempt(&self, run: &RunId) -> Result<()> {
+        self.set_attempts(run, "attempts + 1").await
+    }
+
+    /// Takes the last attempt back: it ended in good order, and no process went down with it.
+    pub async fn forget_attempt(&self, run: &RunId) -> Result<()> {
+        self.set_attempts(run, "max(attempts - 1, 0)").await
+    }
+
+    async fn set_attempts(&self, run: &RunId, count: &'static str) -> Result<()> {
         let writer = &mut *self.0.writer.lock().await;
-        sqlx::query("UPDATE runs SET attempts = attempts + 1 WHERE id = ?1")
+        sqlx::query(sqlx::AssertSqlSafe(format!("UPDATE runs SET attempts = {count} WHERE id = ?1")))
             .bind(run.as_str())
             .execute(writer)
             .await
             .map(drop)
             .map_err(|error| explain("count an attempt", error))
-    }
-
-    /// Takes the last attempt back: it ended in good order, and no process went down with it.
-    pub async fn forget_attempt(&self, run: &RunId) -> Result<()> {
-        let writer = &mut *self.0.writer.lock().await;
-        sqlx::query("UPDATE runs SET attempts = max(attempts - 1, 0) WHERE id = ?1")
-            .bind(run.as_str())
-            .execute(writer)
-            .await
-            .map(drop)
-            .map_err(|error| explain("take an attempt back", error))
     }
 
     /// Ids of runs that begin with `start`.

@@ -5,10 +5,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::{Access, access};
 
 use crate::cli::doctor::finding::Finding;
 use crate::config::Project;
+use crate::run::room::{Space, space};
 use crate::workflow::units::show_size;
 
 /// Below this, an input and its artifacts may not fit.
@@ -64,9 +65,7 @@ fn standing(path: &Path) -> PathBuf {
 
 /// Room on the disk that `path` is on.
 pub(super) fn disk(what: &str, path: &Path) -> Option<Finding> {
-    let room = statvfs(standing(path)).ok()?;
-    let (free, total) =
-        (room.f_bavail.saturating_mul(room.f_frsize), room.f_blocks.saturating_mul(room.f_frsize));
+    let Space { free, total } = space(path)?;
     let found = format!("{} of {} free at {}", show_size(free), show_size(total), path.display());
     let advice = "make room: kept files of old runs are in .tidemill/, images go with `docker image prune`";
     Some(match free {

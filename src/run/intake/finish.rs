@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::Mutex;
 
 use crate::config::Project;
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::{Diagnostic, Result, is_full};
 use crate::event::What;
 use crate::event::finding::Finding;
 use crate::event::input::RawPath;
@@ -160,15 +160,16 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 fn unmovable(to: &Path, error: std::io::Error) -> Diagnostic {
-    let (code, help) = match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => (
+    let (code, help) = if is_full(&error) {
+        (
             "watch::disk_full",
             "the disk is full; free some space and start `tidemill watch` again, the file is kept in .tidemill/claimed",
-        ),
-        _ => (
+        )
+    } else {
+        (
             "watch::unmovable",
             "its folder must be writable for this user; the file is kept in .tidemill/claimed until it is",
-        ),
+        )
     };
     Diagnostic::new(code, format!("cannot put a file away as {}", shown(to))).cause(error).help(help)
 }
