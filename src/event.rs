@@ -11,6 +11,7 @@ pub mod network;
 pub mod origin;
 pub mod payload;
 pub mod state;
+pub mod trigger;
 pub mod usage;
 pub mod verdict;
 
@@ -26,6 +27,7 @@ use crate::event::network::{Contact, Use};
 use crate::event::origin::Origin;
 use crate::event::payload::Payload;
 use crate::event::state::RunState;
+use crate::event::trigger::{Params, Trigger};
 use crate::event::usage::{Cost, Usage};
 use crate::event::verdict::{Stage, Verdict};
 
@@ -50,10 +52,13 @@ pub enum What {
     RunQueued {
         /// The workflow's name.
         workflow: String,
-        /// `drop`, `schedule` or `manual`.
-        trigger: String,
+        /// What started it.
+        trigger: Trigger,
         /// What it works on.
         inputs: Vec<InputFile>,
+        /// What the trigger knows besides.
+        #[serde(default, skip_serializing_if = "Params::is_empty")]
+        params: Params,
         /// Hash of the script and everything it required.
         script: Digest,
         /// Name of the model, as the workflow or the command line says it.

@@ -16,6 +16,7 @@ use tidemill::event::input::{InputFile, RawPath};
 use tidemill::event::isolation::{Execution, Isolation};
 use tidemill::event::payload::Payload;
 use tidemill::event::state::RunState;
+use tidemill::event::trigger::{Params, Trigger};
 use tidemill::event::usage::{Cost, Usage};
 use tidemill::event::verdict::{Stage, Verdict};
 use tidemill::event::{Event, What};
@@ -54,8 +55,9 @@ fn events() -> Vec<Event> {
     let facts = vec![
         What::RunQueued {
             workflow: "energy".to_owned(),
-            trigger: "drop".to_owned(),
+            trigger: Trigger::Drop,
             inputs: vec![input()],
+            params: Params::new(),
             script: Digest::of("script"),
             model: "gpt".to_owned(),
         },

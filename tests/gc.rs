@@ -10,6 +10,7 @@ use tidemill::event::What;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::{Fingerprint, InputChange, InputFile, RawPath};
 use tidemill::event::state::{InputState, RunState};
+use tidemill::event::trigger::Trigger;
 use tidemill::event::usage::Usage;
 use tidemill::run::gc;
 use tidemill::store::{Claim, InputId, NewRun, RunFilter, Store};
@@ -34,14 +35,16 @@ async fn house(retention: &str) -> House {
 
 fn run(name: &str, script: &Digest, input: Option<InputId>) -> NewRun {
     NewRun {
-        id: RunId::parse(&format!("20261130-230000-{name}")).unwrap(),
-        workflow: "energy".to_owned(),
-        trigger: "manual".to_owned(),
         inputs: vec![InputFile { path: RawPath::new("a.csv"), size: 3, digest: Digest::of("abc") }],
-        script: script.clone(),
-        model: "analyst".to_owned(),
         input,
-        at: "2026-11-30T23:00:00Z".parse().unwrap(),
+        ..NewRun::new(
+            RunId::parse(&format!("20261130-230000-{name}")).unwrap(),
+            "energy",
+            Trigger::Manual,
+            script.clone(),
+            "analyst",
+            "2026-11-30T23:00:00Z".parse().unwrap(),
+        )
     }
 }
 

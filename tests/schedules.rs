@@ -11,8 +11,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tidemill::event::id::{Digest, RunId};
+use tidemill::event::trigger::Trigger;
 use tidemill::store::NewRun;
-use tidemill::workflow::schedule::{Missed, Overlap, Schedule, TRIGGER, When};
+use tidemill::workflow::schedule::{Missed, Overlap, Schedule, When};
 
 /// On every full hour in Zurich.
 fn hourly() -> Schedule {
@@ -32,14 +33,12 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn new_run(id: &str) -> NewRun {
-    NewRun {
-        id: RunId::parse(id).unwrap(),
-        workflow: "report".to_owned(),
-        trigger: TRIGGER.to_owned(),
-        inputs: Vec::new(),
-        script: Digest::of("script"),
-        model: "analyst".to_owned(),
-        input: None,
-        at: at("2026-11-30T23:00:00Z"),
-    }
+    NewRun::new(
+        RunId::parse(id).unwrap(),
+        "report",
+        Trigger::Schedule,
+        Digest::of("script"),
+        "analyst",
+        at("2026-11-30T23:00:00Z"),
+    )
 }

@@ -9,6 +9,7 @@ use tidemill::config::Project;
 use tidemill::diagnostic::Diagnostic;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::RawPath;
+use tidemill::event::trigger::{Params, Trigger};
 use tidemill::event::verdict::{Stage, Verdict};
 use tidemill::guard::Subject;
 use tidemill::report::screen::render;
@@ -78,7 +79,8 @@ impl Folder {
         RunView {
             id: RunId::parse("20261130-231805-k3xq").unwrap(),
             workflow: "w".into(),
-            trigger: "drop".into(),
+            trigger: Trigger::Drop,
+            params: Params::new(),
             queued_at: jiff::Timestamp::UNIX_EPOCH,
             fired: None,
             attempt: 0,

@@ -9,6 +9,7 @@ use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::{Fingerprint, InputChange, InputFile, RawPath};
 use tidemill::event::payload::Payload;
 use tidemill::event::state::{InputState, RunState};
+use tidemill::event::trigger::Trigger;
 use tidemill::event::usage::{Cost, Usage};
 use tidemill::event::{Event, What};
 use tidemill::store::{Claim, NewRun, RunFilter, Store};
@@ -19,14 +20,15 @@ fn state() -> TempDir {
 
 fn new_run(id: &str, workflow: &str) -> NewRun {
     NewRun {
-        id: RunId::parse(id).unwrap(),
-        workflow: workflow.to_owned(),
-        trigger: "manual".to_owned(),
         inputs: vec![InputFile { path: RawPath::new("a.csv"), size: 3, digest: Digest::of("abc") }],
-        script: Digest::of("script"),
-        model: "analyst".to_owned(),
-        input: None,
-        at: "2026-11-30T23:00:00.123456Z".parse().unwrap(),
+        ..NewRun::new(
+            RunId::parse(id).unwrap(),
+            &workflow.to_owned(),
+            Trigger::Manual,
+            Digest::of("script"),
+            "analyst",
+            "2026-11-30T23:00:00.123456Z".parse().unwrap(),
+        )
     }
 }
 
@@ -344,7 +346,11 @@ async fn a_file_is_claimed_once_with_all_its_runs_or_not_at_all() {
         digest: Digest::of("abc"),
         runs,
     };
-    let run = |id: &str, workflow: &str| NewRun { input: Some(input), ..new_run(id, workflow) };
+    let run = |id: &str, workflow: &str| NewRun {
+        input: Some(input),
+        trigger: Trigger::Drop,
+        ..new_run(id, workflow)
+    };
     // The second run breaks the rule "one per workflow": nothing of the claim stands.
     let twice = vec![run("20261130-1", "energy"), run("20261130-2", "energy")];
     assert!(store.claim(&[claim(twice)]).await.is_err());

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use tidemill::diagnostic::Diagnostic;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::RawPath;
+use tidemill::event::trigger::{Params, Trigger};
 use tidemill::run::workspace::{Filling, Sources};
 use tidemill::sandbox::{Body, Placement, Progress, Silent};
 use tidemill::script;
@@ -76,7 +77,8 @@ return mill.workflow {{
         RunView {
             id: RunId::parse("r1").unwrap(),
             workflow: "yard".into(),
-            trigger: "manual".into(),
+            trigger: Trigger::Manual,
+            params: Params::new(),
             queued_at: Timestamp::UNIX_EPOCH,
             fired: None,
             attempt: 0,

@@ -11,6 +11,7 @@ use crate::event::isolation::Isolation;
 use crate::event::network::Use;
 use crate::event::origin::Origin;
 use crate::event::state::RunState;
+use crate::event::trigger::Trigger;
 use crate::event::usage::{Cost, Usage};
 use crate::event::verdict::{Stage, Verdict};
 use crate::event::{Event, What};
@@ -29,7 +30,7 @@ pub struct Receipt {
     /// Where the run stands. A receipt that is in the outbox belongs to a run that succeeded.
     pub state: RunState,
     /// `drop` or `manual`.
-    pub trigger: String,
+    pub trigger: Trigger,
     /// What the run worked on.
     pub inputs: Vec<Content>,
     /// What it was pinned to.
@@ -160,7 +161,7 @@ impl Receipt {
         let Some((first, rest)) = events.split_first() else {
             return Err(no_start("it is empty"));
         };
-        let What::RunQueued { workflow, trigger, inputs, script, model } = &first.what else {
+        let What::RunQueued { workflow, trigger, inputs, script, model, .. } = &first.what else {
             return Err(no_start("its first event is another one"));
         };
         let mut receipt = Self {
@@ -169,7 +170,7 @@ impl Receipt {
             run: first.run.clone(),
             workflow: workflow.clone(),
             state: RunState::Queued,
-            trigger: trigger.clone(),
+            trigger: *trigger,
             inputs: inputs.iter().map(Content::of_input).collect(),
             script: Script { sha256: script.clone() },
             image: None,

@@ -10,6 +10,7 @@ use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
 use crate::event::state::RunState;
+use crate::event::trigger::Trigger;
 use crate::report::progress::Steps;
 use crate::run::abandoned::{self, Hold};
 use crate::run::conductor::{Conductor, Unfinished};
@@ -109,14 +110,8 @@ fn queue(
         None => Vec::new(),
     };
     let new = NewRun {
-        id,
-        workflow: route.workflow.clone(),
-        trigger: "manual".to_owned(),
         inputs,
-        script: route.bundle.clone(),
-        model: route.model.clone(),
-        input: None,
-        at,
+        ..NewRun::new(id, &route.workflow, Trigger::Manual, route.bundle.clone(), &route.model, at)
     };
     Ok((new, hold))
 }

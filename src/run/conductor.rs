@@ -180,7 +180,8 @@ impl Conductor {
         Ok(RunView {
             id: run.id.clone(),
             workflow: run.workflow.clone(),
-            trigger: run.trigger.clone(),
+            trigger: run.trigger,
+            params: run.params.clone(),
             queued_at: run.queued_at,
             fired: self.store.fired(&run.id).await?,
             attempt: 0,

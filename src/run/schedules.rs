@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
+use crate::event::trigger::Trigger;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
@@ -19,7 +20,7 @@ use crate::run::pause::Pause;
 use crate::store::{Fire, Made, NewRun, Store};
 use crate::trigger::schedule::due::{Busy, Due, Firing, Skipped, due};
 use crate::trigger::schedule::plan::Plan;
-use crate::workflow::schedule::{Schedule, TRIGGER};
+use crate::workflow::schedule::Schedule;
 
 /// The schedules of a project and what they need.
 pub(crate) struct Schedules {
@@ -118,17 +119,9 @@ impl Schedules {
     async fn fire(&self, plan: &Plan, route: &WorkflowRoute, firing: Firing, now: Timestamp) -> Result<()> {
         let declared = plan.schedule();
         let start_by = declared.start_by(firing.at);
-        let run = NewRun {
-            id: self.fresh_id(now).await?,
-            workflow: route.workflow.clone(),
-            trigger: TRIGGER.to_owned(),
-            inputs: Vec::new(),
-            script: route.bundle.clone(),
-            model: route.model.clone(),
-            input: None,
-            at: now,
-        };
-        let id = run.id.clone();
+        let id = self.fresh_id(now).await?;
+        let bundle = route.bundle.clone();
+        let run = NewRun::new(id.clone(), &route.workflow, Trigger::Schedule, bundle, &route.model, now);
         let fire =
             Fire { schedule: plan.id(), declared, at: firing.at, missed: firing.missed, start_by, run };
         if self.store.fire(&fire).await? == Made::This {

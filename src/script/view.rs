@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mlua::{IntoLua, Lua, MetaMethod, MultiValue, UserData, UserDataFields, UserDataMethods, Value};
+use mlua::{
+    IntoLua, Lua, LuaSerdeExt as _, MetaMethod, MultiValue, UserData, UserDataFields, UserDataMethods, Value,
+};
 
 use super::api::{Class, Field, advice};
 use super::host::Host;
@@ -26,7 +28,12 @@ pub(super) const RUN: Class = Class {
     fields: &[
         field("id", "string", "Its id."),
         field("workflow", "string", "The workflow's name."),
-        field("trigger", "string", "`drop`, `schedule` or `manual`."),
+        field("trigger", "string", "`drop`, `schedule`, `webhook` or `manual`."),
+        field(
+            "params",
+            "table<string, any>",
+            "What the trigger knows besides the files, e.g. parts of a path.",
+        ),
         field("attempt", "integer", "0, then one more for each repair."),
         field("input", "tidemill.Input?", "The first input; nil when the run has none."),
         field("inputs", "tidemill.Input[]", "All inputs."),
@@ -102,7 +109,8 @@ impl UserData for Run {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_field_method_get("id", |_, run| Ok(run.0.id.to_string()));
         fields.add_field_method_get("workflow", |_, run| Ok(run.0.workflow.clone()));
-        fields.add_field_method_get("trigger", |_, run| Ok(run.0.trigger.clone()));
+        fields.add_field_method_get("trigger", |_, run| Ok(run.0.trigger.as_str()));
+        fields.add_field_method_get("params", |lua, run| lua.to_value(&run.0.params));
         fields.add_field_method_get("attempt", |_, run| Ok(run.0.attempt));
         fields.add_field_method_get("input", |_, run| Ok(run.0.inputs.first().cloned().map(Input)));
         fields.add_field_method_get("inputs", |lua, run| {

@@ -86,8 +86,9 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
     let failed = |error| explain(&format!("queue run {}", run.id), error);
     let queued = What::RunQueued {
         workflow: run.workflow.clone(),
-        trigger: run.trigger.clone(),
+        trigger: run.trigger,
         inputs: run.inputs.clone(),
+        params: run.params.clone(),
         script: run.script.clone(),
         model: run.model.clone(),
     };
@@ -96,11 +97,11 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
     let events = [event(1, queued), event(2, waiting)];
     sqlx::query(
         "INSERT INTO runs (id, workflow, trigger, state, model, script, inputs, input, queued_at, usage, cost_usd,
-         last_seq) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 2)",
+         params, last_seq) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 2)",
     )
     .bind(run.id.as_str())
     .bind(&run.workflow)
-    .bind(&run.trigger)
+    .bind(run.trigger.as_str())
     .bind(RunState::Queued.as_str())
     .bind(&run.model)
     .bind(run.script.as_str())
@@ -109,6 +110,7 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
     .bind(micros(run.at))
     .bind(to_json(&Usage::default())?)
     .bind(Cost::ZERO.usd())
+    .bind(to_json(&run.params)?)
     .execute(&mut *connection)
     .await
     .map_err(|error| if is_taken(&error) { taken(&run.id) } else { failed(error) })?;

@@ -152,6 +152,7 @@ mod tests {
     use crate::event::What;
     use crate::event::id::{Digest, RunId};
     use crate::event::state::RunState;
+    use crate::event::trigger::Trigger;
 
     /// A full disk, as SQLite sees it: no page more than there are.
     async fn fill(store: &Store) {
@@ -169,16 +170,8 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let store = Store::open(state.path()).await.unwrap();
         let id = RunId::parse("20261130-230000-abcd").unwrap();
-        let run = NewRun {
-            id: id.clone(),
-            workflow: "w".to_owned(),
-            trigger: "manual".to_owned(),
-            inputs: Vec::new(),
-            script: Digest::of("script"),
-            model: "m".to_owned(),
-            input: None,
-            at: "2026-11-30T23:00:00Z".parse().unwrap(),
-        };
+        let at = "2026-11-30T23:00:00Z".parse().unwrap();
+        let run = NewRun::new(id.clone(), "w", Trigger::Manual, Digest::of("script"), "m", at);
         store.queue_run(run).await.unwrap();
         let long = "x".repeat(60_000);
         let said =

@@ -1,28 +1,28 @@
-//! The queue: runs of dropped files and of schedules that wait for a worker.
+//! The queue: runs that wait for a worker.
 //!
 //! A run started by hand belongs to the process that started it and is never taken from here.
 
 use crate::diagnostic::Result;
 use crate::event::id::RunId;
 use crate::event::state::RunState;
+use crate::event::trigger::Trigger;
 use crate::store::Store;
 use crate::store::error::explain;
 use crate::store::run::{RunRow, decode};
-use crate::workflow::schedule;
 
 impl Store {
     /// Runs that wait and may start, oldest first, `limit` at most. One that takes turns may when those of its schedule
     /// before it have ended.
     pub async fn waiting(&self, limit: u32) -> Result<Vec<RunRow>> {
         sqlx::query(
-            "SELECT * FROM runs WHERE state = ?1 AND (input IS NOT NULL OR trigger = ?2) AND NOT EXISTS (
+            "SELECT * FROM runs WHERE state = ?1 AND trigger <> ?2 AND NOT EXISTS (
                  SELECT 1 FROM runs AS before CROSS JOIN fires ON fires.run = before.id
                  WHERE before.ended_at IS NULL AND before.number < runs.number
                  AND fires.schedule = (SELECT schedule FROM fires WHERE run = runs.id AND takes_turns)
              ) ORDER BY number LIMIT ?3",
         )
         .bind(RunState::Queued.as_str())
-        .bind(schedule::TRIGGER)
+        .bind(Trigger::Manual.as_str())
         .bind(limit)
         .fetch_all(&self.0.readers)
         .await
@@ -34,16 +34,14 @@ impl Store {
 
     /// Runs of the queue that have not ended, oldest first: after a start, what a dead process left behind.
     pub async fn unended(&self) -> Result<Vec<RunRow>> {
-        sqlx::query(
-            "SELECT * FROM runs WHERE ended_at IS NULL AND (input IS NOT NULL OR trigger = ?1) ORDER BY number",
-        )
-        .bind(schedule::TRIGGER)
-        .fetch_all(&self.0.readers)
-        .await
-        .map_err(|error| explain("read the queue", error))?
-        .iter()
-        .map(decode)
-        .collect()
+        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND trigger <> ?1 ORDER BY number")
+            .bind(Trigger::Manual.as_str())
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("read the queue", error))?
+            .iter()
+            .map(decode)
+            .collect()
     }
 
     /// Counts one more attempt at a run, before it is made: a run that brings the process down counts as well.

@@ -9,12 +9,12 @@ use crate::diagnostic::{Diagnostic, Report, Result, nearest};
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
 use crate::event::state::RunState;
+use crate::event::trigger::{Params, Trigger};
 use crate::event::usage::{Cost, Usage};
 use crate::store::Store;
 use crate::store::column::{digest, instant, json, moment};
 use crate::store::error::{explain, unreadable};
 use crate::store::ledger::InputId;
-use crate::workflow::schedule;
 
 /// A run to be queued.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,10 +23,12 @@ pub struct NewRun {
     pub id: RunId,
     /// The workflow's name.
     pub workflow: String,
-    /// `drop`, `schedule` or `manual`.
-    pub trigger: String,
+    /// What started it.
+    pub trigger: Trigger,
     /// What it works on.
     pub inputs: Vec<InputFile>,
+    /// What the trigger knows besides.
+    pub params: Params,
     /// The bundle of scripts it is pinned to: a blob of the store.
     pub script: Digest,
     /// Name of the model.
@@ -37,6 +39,30 @@ pub struct NewRun {
     pub at: Timestamp,
 }
 
+impl NewRun {
+    /// A run that works on no file and was told nothing.
+    pub fn new(
+        id: RunId,
+        workflow: &str,
+        trigger: Trigger,
+        script: Digest,
+        model: &str,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            workflow: workflow.to_owned(),
+            trigger,
+            inputs: Vec::new(),
+            params: Params::new(),
+            script,
+            model: model.to_owned(),
+            input: None,
+            at,
+        }
+    }
+}
+
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
@@ -44,8 +70,8 @@ pub struct RunRow {
     pub id: RunId,
     /// The workflow's name.
     pub workflow: String,
-    /// `drop`, `schedule` or `manual`.
-    pub trigger: String,
+    /// What started it.
+    pub trigger: Trigger,
     /// Where it stands.
     pub state: RunState,
     /// Name of the model.
@@ -54,6 +80,8 @@ pub struct RunRow {
     pub script: Digest,
     /// What it works on.
     pub inputs: Vec<InputFile>,
+    /// What the trigger knows besides.
+    pub params: Params,
     /// The ledger's row, when a file was dropped.
     pub input: Option<InputId>,
     /// When it was queued.
@@ -79,7 +107,7 @@ pub struct RunRow {
 impl RunRow {
     /// Whether a person started it: it belongs to that process and never waits in the queue.
     pub fn is_by_hand(&self) -> bool {
-        self.input.is_none() && self.trigger != schedule::TRIGGER
+        self.trigger == Trigger::Manual
     }
 }
 
@@ -194,11 +222,13 @@ pub(super) fn decode(row: &SqliteRow) -> Result<RunRow> {
     Ok(RunRow {
         id: RunId::parse(&id_of(row)?).ok_or_else(|| unreadable("a run's id"))?,
         workflow: row.try_get("workflow").map_err(failed)?,
-        trigger: row.try_get("trigger").map_err(failed)?,
+        trigger: Trigger::parse(row.try_get("trigger").map_err(failed)?)
+            .ok_or_else(|| unreadable("what started a run"))?,
         state: RunState::parse(&state).ok_or_else(|| unreadable("a run's state"))?,
         model: row.try_get("model").map_err(failed)?,
         script: digest(row, "script")?,
         inputs: json(row.try_get("inputs").map_err(failed)?, "a run's inputs")?,
+        params: json(row.try_get("params").map_err(failed)?, "a run's params")?,
         input: row.try_get("input").map_err(failed)?,
         queued_at: instant(row, "queued_at")?,
         started_at: moment(row, "started_at")?,

@@ -6,9 +6,6 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// The word for runs that a schedule started, where others have `drop` or `manual`.
-pub const TRIGGER: &str = "schedule";
-
 /// Starts a run at certain instants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::event::id::{Digest, RunId};
 use crate::event::input::RawPath;
+use crate::event::trigger::{Params, Trigger};
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::schedule::Fired;
 
@@ -16,8 +17,10 @@ pub struct RunView {
     pub id: RunId,
     /// The workflow's name.
     pub workflow: String,
-    /// `drop`, `schedule` or `manual`.
-    pub trigger: String,
+    /// What started it.
+    pub trigger: Trigger,
+    /// What the trigger knows besides the files.
+    pub params: Params,
     /// When it was queued.
     pub queued_at: Timestamp,
     /// What its schedule knows of it, when one started it.

@@ -131,7 +131,8 @@
 ---@class tidemill.Run
 ---@field id string Its id.
 ---@field workflow string The workflow's name.
----@field trigger string `drop`, `schedule` or `manual`.
+---@field trigger string `drop`, `schedule`, `webhook` or `manual`.
+---@field params table<string, any> What the trigger knows besides the files, e.g. parts of a path.
 ---@field attempt integer 0, then one more for each repair.
 ---@field input? tidemill.Input The first input; nil when the run has none.
 ---@field inputs tidemill.Input[] All inputs.

@@ -15,6 +15,7 @@ use tidemill::event::finding::Finding;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::{Fingerprint, InputChange, InputFile, RawPath};
 use tidemill::event::state::{InputState, RunState};
+use tidemill::event::trigger::Trigger;
 use tidemill::event::usage::Usage;
 use tidemill::run::intake::notice::{Notice, Tell};
 use tidemill::run::intake::stop::Stop;
@@ -522,14 +523,16 @@ fn take(project: &Project, taken: &tidemill::store::Taken) {
 async fn claim(store: &Store, change: &InputChange, input: i64) -> RunId {
     let id = RunId::parse("20261130-230000-aaaa").unwrap();
     let run = NewRun {
-        id: id.clone(),
-        workflow: "energy".to_owned(),
-        trigger: "drop".to_owned(),
         inputs: vec![InputFile { path: change.path.clone(), size: 3, digest: Digest::of("abc") }],
-        script: Digest::of("script"),
-        model: "analyst".to_owned(),
         input: Some(input),
-        at: "2026-11-30T23:00:00Z".parse().unwrap(),
+        ..NewRun::new(
+            id.clone(),
+            "energy",
+            Trigger::Drop,
+            Digest::of("script"),
+            "analyst",
+            "2026-11-30T23:00:00Z".parse().unwrap(),
+        )
     };
     let claim = Claim { input, fingerprint: change.fingerprint, digest: Digest::of("abc"), runs: vec![run] };
     store.claim(&[claim]).await.unwrap();
@@ -690,16 +693,14 @@ async fn a_run_that_brings_the_process_down_three_times_fails() {
 async fn a_run_started_by_hand_is_left_to_who_started_it() {
     let project = Project::new();
     let store = Store::open(&project.path(".tidemill")).await.unwrap();
-    let run = NewRun {
-        id: RunId::parse("20261130-230000-hand").unwrap(),
-        workflow: "energy".to_owned(),
-        trigger: "manual".to_owned(),
-        inputs: Vec::new(),
-        script: Digest::of("script"),
-        model: "analyst".to_owned(),
-        input: None,
-        at: "2026-11-30T23:00:00Z".parse().unwrap(),
-    };
+    let run = NewRun::new(
+        RunId::parse("20261130-230000-hand").unwrap(),
+        "energy",
+        Trigger::Manual,
+        Digest::of("script"),
+        "analyst",
+        "2026-11-30T23:00:00Z".parse().unwrap(),
+    );
     store.queue_run(run.clone()).await.unwrap();
     let mut watching = watching(&project, &[]).await;
     project.put("inbox/a.csv", "abc");

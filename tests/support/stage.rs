@@ -6,6 +6,7 @@ use tidemill::diagnostic::Report;
 use tidemill::event::finding::Finding;
 use tidemill::event::id::RunId;
 use tidemill::event::state::RunState;
+use tidemill::event::trigger::Trigger;
 use tidemill::event::{Event, What};
 use tidemill::run::conductor::{Conductor, Unfinished};
 use tidemill::run::engines::Engines;
@@ -88,14 +89,8 @@ return mill.workflow {{
             inputs::take(&self.project.path(name), &folder).expect("an input")
         });
         let new = NewRun {
-            id: id.clone(),
-            workflow: route.workflow,
-            trigger: "manual".to_owned(),
             inputs: inputs.into_iter().collect(),
-            script: route.bundle,
-            model: route.model,
-            input: None,
-            at,
+            ..NewRun::new(id.clone(), &route.workflow, Trigger::Manual, route.bundle, &route.model, at)
         };
         self.store.queue_run(new).await.expect("a queued run");
         self.store.run(&id).await.expect("a store").expect("the run")

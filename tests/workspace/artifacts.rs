@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use tidemill::event::What;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::state::RunState;
+use tidemill::event::trigger::Trigger;
 use tidemill::event::usage::Usage;
 use tidemill::store::NewRun;
 
@@ -12,16 +13,7 @@ use super::{Yard, contents, paths};
 /// A run of `energy` that published these artifacts, recorded as the conductor does.
 async fn published(yard: &Yard, id: &str, artifacts: &[(&str, &str)]) {
     let run = RunId::parse(id).unwrap();
-    let new = NewRun {
-        id: run.clone(),
-        workflow: "energy".into(),
-        trigger: "manual".into(),
-        inputs: Vec::new(),
-        script: Digest::of(""),
-        model: "actor".into(),
-        input: None,
-        at: Timestamp::now(),
-    };
+    let new = NewRun::new(run.clone(), "energy", Trigger::Manual, Digest::of(""), "actor", Timestamp::now());
     yard.store.queue_run(new).await.unwrap();
     let folder = format!("outbox/energy/{id}");
     for (path, text) in artifacts {

@@ -13,6 +13,7 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
 use crate::event::input::{Fingerprint, InputChange, InputFile, RawPath};
 use crate::event::state::InputState;
+use crate::event::trigger::Trigger;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::{place, recover};
@@ -230,19 +231,16 @@ impl Desk {
             let Some(route) = self.workflows.iter().find(|route| route.workflow == matching.workflow) else {
                 continue;
             };
+            let id = self.ids.fresh(at, &self.store).await?;
+            let bundle = route.bundle.clone();
             runs.push(NewRun {
-                id: self.ids.fresh(at, &self.store).await?,
-                workflow: route.workflow.clone(),
-                trigger: "drop".to_owned(),
                 inputs: vec![InputFile {
                     path: change.path.clone(),
                     size: fingerprint.size,
                     digest: digest.clone(),
                 }],
-                script: route.bundle.clone(),
-                model: route.model.clone(),
                 input: Some(taken.input),
-                at,
+                ..NewRun::new(id, &route.workflow, Trigger::Drop, bundle, &route.model, at)
             });
         }
         Ok(runs)

@@ -2,14 +2,14 @@
 
 use super::Queue;
 use crate::diagnostic::{Diagnostic, Result};
+use crate::event::trigger::Trigger;
 use crate::run::journal::Journal;
 use crate::store::RunRow;
-use crate::workflow::schedule::TRIGGER;
 
 impl Queue {
     /// Ends a run that waited until the deadline of its schedule. One that has begun once goes on.
     pub(super) async fn is_too_late(&self, row: &RunRow) -> Result<bool> {
-        if row.trigger != TRIGGER || row.started_at.is_some() {
+        if row.trigger != Trigger::Schedule || row.started_at.is_some() {
             return Ok(false);
         }
         let deadline = self.store.fired(&row.id).await?.and_then(|fired| fired.start_by);
