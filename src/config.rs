@@ -156,6 +156,9 @@ pub struct ModelConfig {
     /// Tokens it may write per answer.
     #[serde(default)]
     pub max_output_tokens: Option<u64>,
+    /// Runs of the queue that use it at once; as many as there are when absent.
+    #[serde(default)]
+    pub concurrency: Option<usize>,
 }
 
 /// Which protocol a model speaks.
@@ -261,6 +264,11 @@ impl Config {
             if !scripted && model.script.is_some() {
                 let message = format!("model `{name}` has a `script`, and its provider is not `scripted`");
                 return wrong(&table, message, "take `script` out, or say `provider = \"scripted\"`");
+            }
+            if model.concurrency == Some(0) {
+                let message =
+                    format!("`concurrency` of model `{name}` is 0, so no run that uses it would begin");
+                return wrong(&table, message, "use 1 or more, or leave it out");
             }
             if let Some(price) = model.price
                 && ![price.input, price.output, price.cached.unwrap_or(0.0)]

@@ -3,6 +3,7 @@
 //! The log is the truth: state, cost, trace and receipt are folds over it. An event is appended before the act it
 //! speaks of is relied upon. Text above [`Payload::INLINE_LIMIT`] goes to the blob store by its hash.
 
+pub mod again;
 pub mod finding;
 pub mod id;
 pub mod input;
@@ -19,6 +20,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Report;
+use crate::event::again::Again;
 use crate::event::finding::Finding;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
@@ -63,6 +65,9 @@ pub enum What {
         script: Digest,
         /// Name of the model, as the workflow or the command line says it.
         model: String,
+        /// The run it does over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_of: Option<RunId>,
     },
     /// The run entered a state.
     StateEntered {
@@ -71,6 +76,11 @@ pub enum What {
         /// Why, where it is not the ordinary next step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+    },
+    /// It failed by something that passes and waits in the queue until it is tried again.
+    Postponed {
+        /// When and why.
+        again: Again,
     },
     /// The image stands ready on the engine.
     ImageReady {

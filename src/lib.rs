@@ -17,6 +17,7 @@ pub mod event;
 pub mod expect;
 pub mod guard;
 pub mod model;
+pub mod owner;
 pub mod report;
 pub mod run;
 pub mod sandbox;

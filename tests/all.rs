@@ -24,6 +24,7 @@ mod lifecycle;
 mod model;
 mod network;
 mod pool;
+mod queue;
 mod recovery;
 mod sandbox;
 mod schedules;

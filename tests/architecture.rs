@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What every scene may import.
-const SHARED: [&str; 5] = ["workflow", "event", "diagnostic", "clock", "config"];
+const SHARED: [&str; 6] = ["workflow", "event", "diagnostic", "clock", "config", "owner"];
 
 /// The scenes. They do not import each other: `run` hands values along.
 const SCENES: [&str; 9] =

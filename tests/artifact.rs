@@ -60,6 +60,7 @@ fn events() -> Vec<Event> {
             params: Params::new(),
             script: Digest::of("script"),
             model: "gpt".to_owned(),
+            retry_of: None,
         },
         entered(RunState::Preparing),
         What::ImageReady {

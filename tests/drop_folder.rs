@@ -41,6 +41,7 @@ fn route(workflow: &str, glob: &str) -> WorkflowRoute {
         model: "analyst".to_owned(),
         bundle: Digest::of("script"),
         sandbox: tidemill::workflow::sandbox::Kind::Docker,
+        queueing: tidemill::workflow::queueing::Queueing::default(),
     }
 }
 

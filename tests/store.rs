@@ -1,6 +1,8 @@
 //! The store: what was recorded is there, in order, whoever else writes, and whatever happened to the disk.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod conformance;
+
 use std::fs;
 use std::path::Path;
 
@@ -348,6 +350,7 @@ async fn a_file_is_claimed_once_with_all_its_runs_or_not_at_all() {
     };
     let run = |id: &str, workflow: &str| NewRun {
         input: Some(input),
+        by_hand: false,
         trigger: Trigger::Drop,
         ..new_run(id, workflow)
     };

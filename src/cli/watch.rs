@@ -23,7 +23,6 @@ use crate::run::queue::Conduct;
 use crate::run::sweeping::sweep_now_and_then;
 use crate::run::{abandoned, ended, watching};
 use crate::store::Store;
-use crate::workflow::units::show_duration;
 
 /// Arguments of `tidemill watch`.
 #[derive(Debug, clap::Args)]
@@ -160,9 +159,7 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             screen.talk(format!("{}: {state}, put into {to}{reason}", path.display()));
         }
         Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and starts over")),
-        Notice::TriedAgain { run, wait, why } => {
-            screen.talk(format!("run {run} is tried again in {}: {}", show_duration(*wait), warning(why)));
-        }
+        Notice::TriedAgain { run, again } => screen.talk(format!("run {run} is {again}")),
         Notice::Finishing(runs) => screen.talk(finishing(*runs)),
         Notice::Paused { what, why } => screen.talk(format!("{what} pauses: {}", warning(why))),
         Notice::GoesOn(what) => screen.talk(format!("{what} goes on")),

@@ -29,13 +29,15 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
         | What::PromptReady { .. }
         | What::ModelRequested { .. }
         | What::GuardrailChecked { verdict: Verdict::Pass, .. } => return None,
-        What::RunQueued { workflow, trigger, inputs, model, .. } => {
+        What::Postponed { again } => format!("waits, and is {again}"),
+        What::RunQueued { workflow, trigger, inputs, model, retry_of, .. } => {
             let inputs: Vec<_> = inputs
                 .iter()
                 .map(|input| format!("{} ({})", input.path.display(), show_size(input.size)))
                 .collect();
             let on = if inputs.is_empty() { String::new() } else { format!(" on {}", inputs.join(", ")) };
-            format!("run {} of {workflow}{on}, started by {trigger}, with model {model}", event.run)
+            let over = retry_of.as_ref().map(|run| format!(", {run} once more")).unwrap_or_default();
+            format!("run {} of {workflow}{on}, started by {trigger}, with model {model}{over}", event.run)
         }
         What::StateEntered { state, reason } => match reason {
             Some(reason) => format!("{state}: {reason}"),

@@ -42,7 +42,7 @@ pub async fn bury(project: &Project, store: &Store) -> Result<usize> {
         let filter = RunFilter { workflow: None, state: Some(state), limit: None };
         for run in store.runs(&filter).await? {
             let folder = RunFolder::new(&project.state(), &run.id);
-            if run.is_by_hand() && is_free(&folder.lock()) {
+            if run.by_hand && is_free(&folder.lock()) {
                 let why = Diagnostic::new(
                     "run::interrupted",
                     "the process that carried it out ended before it did",
@@ -50,7 +50,7 @@ pub async fn bury(project: &Project, store: &Store) -> Result<usize> {
                 .help("run it again; `tidemill logs RUN` shows how far it came");
                 // First: on a full disk it is what makes room for the end to be recorded.
                 folder.tidy();
-                Journal::of(project, store, &run.id).fail(&run, &why).await?;
+                Journal::of(project, store, &run).fail(&run, &why).await?;
                 buried += 1;
             }
         }

@@ -31,7 +31,7 @@ use crate::run::workspace::{Filling, Sources};
 use crate::run::{checks, guarded, inputs, models, network};
 use crate::sandbox::{Progress, ReadyImage, Sandbox, Spec};
 use crate::script::{self, Loaded};
-use crate::store::{RunRow, Store};
+use crate::store::{Lease, RunRow, Store};
 use crate::workflow::Workflow;
 use crate::workflow::agent::Prompt;
 use crate::workflow::image::Origin;
@@ -82,7 +82,7 @@ struct Work<'a> {
 #[async_trait]
 impl Conduct for Conductor {
     async fn conduct(&self, run: &RunRow, stop: CancellationToken) -> Result<RunState> {
-        let journal = Journal::of(&self.project, &self.store, &run.id);
+        let journal = Journal::of(&self.project, &self.store, run);
         let folder = RunFolder::new(&self.project.state(), &run.id);
         let (journal, outcome) = match self.load(run).await {
             Ok(loaded) => {
@@ -93,12 +93,14 @@ impl Conduct for Conductor {
             Err(diagnostic) => (journal, Outcome::Failed(diagnostic)),
         };
         match outcome {
+            // It is another's now, and so are its files.
+            Outcome::Failed(error) if error.code() == Lease::LOST => Err(error),
             Outcome::Stopped if self.unfinished == Unfinished::Waits => {
-                folder.tidy();
+                folder.tidy_until_later(run);
                 Ok(RunState::Running)
             }
             Outcome::Failed(error) if self.unfinished == Unfinished::Waits && may_pass(&error) => {
-                folder.tidy();
+                folder.tidy_until_later(run);
                 Err(error)
             }
             outcome => self.end(run, outcome, &folder, &journal).await,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Result, is_full};
 use crate::event::id::RunId;
+use crate::store::RunRow;
 
 /// Parts that are only needed while the run works.
 const PASSING: [&str; 2] = ["input", "artifacts"];
@@ -60,6 +61,15 @@ impl RunFolder {
     /// Whether it holds anything that is only needed while the run works.
     pub fn is_untidy(&self) -> bool {
         PASSING.iter().any(|part| self.0.join(part).exists()) || self.lock().exists()
+    }
+
+    /// Removes what the run can make again when it goes on. Its own copy of an input that stands nowhere else stays.
+    pub fn tidy_until_later(&self, run: &RunRow) {
+        if run.input.is_some() {
+            self.tidy();
+        } else {
+            self.forget_artifacts();
+        }
     }
 
     /// Removes what is only needed while the run works.

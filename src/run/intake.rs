@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
+use crate::owner::Owner;
 use crate::run::intake::desk::{Desk, blocking};
 use crate::run::intake::finish::Putter;
 pub use crate::run::intake::lock::Lock;
@@ -34,6 +35,7 @@ use crate::run::schedules::Schedules;
 use crate::store::Store;
 use crate::trigger::drop_folder::pace::Pace;
 use crate::trigger::drop_folder::watch::Watch;
+use crate::workflow::queueing::Queueing;
 use crate::workflow::sandbox::Kind;
 use crate::workflow::schedule::Schedule;
 
@@ -52,6 +54,8 @@ pub struct WorkflowRoute {
     pub bundle: Digest,
     /// Where its commands run.
     pub sandbox: Kind,
+    /// How its runs stand in the queue.
+    pub queueing: Queueing,
 }
 
 /// Watches one project until it is told to stop. There is one at a time.
@@ -99,6 +103,7 @@ impl Daemon {
         let schedules =
             Schedules::open(store.clone(), Arc::clone(&clock), &workflows, Arc::clone(&wake), tell.clone())
                 .await?;
+        let queueing = workflows.iter().map(|route| (route.workflow.clone(), route.queueing)).collect();
         let desk = Desk::open(project, store.clone(), Arc::clone(&clock), workflows, tell.clone()).await?;
         Ok(Self {
             desk,
@@ -111,7 +116,8 @@ impl Daemon {
                 store,
                 clock,
                 conduct,
-                concurrency: project.config.watch.concurrency,
+                holder: Owner::this_process()?,
+                queueing,
                 putter,
                 tell,
                 room,

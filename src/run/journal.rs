@@ -8,25 +8,24 @@ use crate::agent;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
-use crate::event::id::RunId;
 use crate::event::payload::Payload;
 use crate::event::state::RunState;
 use crate::run::models::{self, env};
 use crate::run::redact::Redactor;
-use crate::store::{RunRow, Store};
+use crate::store::{Lease, RunRow, Store};
 
 /// Appends the events of one run.
 #[derive(Debug, Clone)]
 pub struct Journal {
     store: Store,
-    run: RunId,
+    lease: Lease,
     redactor: Redactor,
 }
 
 impl Journal {
-    /// For a run of a project, whose secrets are kept out.
-    pub fn of(project: &Project, store: &Store, run: &RunId) -> Self {
-        Self { store: store.clone(), run: run.clone(), redactor: models::redactor(project) }
+    /// For a run of a project, whose secrets are kept out. It writes for as long as nobody else takes the run.
+    pub fn of(project: &Project, store: &Store, run: &RunRow) -> Self {
+        Self { store: store.clone(), lease: run.lease(), redactor: models::redactor(project) }
     }
 
     /// The same journal, which keeps the values of these variables out as well.
@@ -37,9 +36,19 @@ impl Journal {
 
     /// Ends a run that could not end by itself.
     pub async fn fail(&self, run: &RunRow, why: &Diagnostic) -> Result<()> {
+        self.end(run, RunState::Failed, why).await
+    }
+
+    /// Ends a run that a person does not want any more.
+    pub async fn cancel(&self, run: &RunRow) -> Result<()> {
+        let why =
+            Diagnostic::new("run::cancelled", "it was cancelled").help("`tidemill retry` runs it once more");
+        self.end(run, RunState::Cancelled, &why).await
+    }
+
+    async fn end(&self, run: &RunRow, state: RunState, why: &Diagnostic) -> Result<()> {
         let (usage, cost) = (run.usage, run.cost);
-        let ended = What::RunEnded { state: RunState::Failed, report: Some(why.report()), usage, cost };
-        agent::Journal::append(self, ended).await
+        agent::Journal::append(self, What::RunEnded { state, report: Some(why.report()), usage, cost }).await
     }
 
     /// Records that the run enters a state.
@@ -52,7 +61,7 @@ impl Journal {
 impl agent::Journal for Journal {
     async fn append(&self, what: What) -> Result<()> {
         let what = clean(what, &self.redactor)?;
-        self.store.append(&self.run, what).await.map(drop)
+        self.store.append_under(&self.lease, what).await.map(drop)
     }
 
     async fn payload(&self, text: &str) -> Result<Payload> {

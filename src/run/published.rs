@@ -17,8 +17,8 @@ pub(crate) async fn end_if_published(project: &Project, store: &Store, run: &Run
             _ => None,
         };
         let Some(there) = there else { return Ok(false) };
-        store.append(&run.id, there.event(&project.root)).await?;
+        store.append_under(&run.lease(), there.event(&project.root)).await?;
     }
     let ended = What::RunEnded { state: RunState::Succeeded, report: None, usage: run.usage, cost: run.cost };
-    store.append(&run.id, ended).await.map(|_| true)
+    store.append_under(&run.lease(), ended).await.map(|_| true)
 }

@@ -33,5 +33,6 @@ pub async fn route(
         model,
         bundle: pin(store, &loaded.bundle).await?,
         sandbox: workflow.sandbox,
+        queueing: workflow.queueing,
     })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
-use crate::sandbox::owner::{Life, Owner};
+use crate::owner::{Life, Owner};
 
 /// The file in a folder that says whose it is.
 const OWNER: &str = "owner";

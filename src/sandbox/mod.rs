@@ -12,7 +12,6 @@ pub mod helper;
 pub mod local;
 pub mod none;
 mod output;
-mod owner;
 mod scratch;
 mod sent;
 pub mod unpack;

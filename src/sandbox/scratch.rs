@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::diagnostic::Diagnostic;
-use crate::sandbox::owner::{Life, Owner};
+use crate::owner::{Life, Owner};
 
 /// How their names begin; the owner follows, and something random.
 const PREFIX: &str = "tidemill-of_";

@@ -1,11 +1,37 @@
 //! A run's row as a fold over its events.
 
+use jiff::Timestamp;
+
+use crate::diagnostic::Report;
+use crate::event::again::Again;
 use crate::event::state::RunState;
+use crate::event::usage::{Cost, Usage};
 use crate::event::{Event, What};
-use crate::store::run::RunRow;
+
+/// The part of the row that events change.
+#[derive(Debug)]
+pub(super) struct Folded {
+    pub(super) state: RunState,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) ended_at: Option<Timestamp>,
+    pub(super) turns: u32,
+    pub(super) usage: Usage,
+    pub(super) cost: Option<Cost>,
+    pub(super) published: Option<String>,
+    /// Only ever set by the last event.
+    pub(super) report: Option<Report>,
+    pub(super) again: Option<Again>,
+}
+
+impl Folded {
+    /// Whether nobody has the run after this: it waits, or it is over.
+    pub(super) fn lets_go(&self) -> bool {
+        self.state == RunState::Queued || self.state.is_end()
+    }
+}
 
 /// What `event` changes in the row. Pure, so that the row can always be told from the log.
-pub(super) fn fold(row: &mut RunRow, event: &Event) {
+pub(super) fn fold(row: &mut Folded, event: &Event) {
     match &event.what {
         What::StateEntered { state, .. } => {
             row.state = *state;
@@ -22,11 +48,16 @@ pub(super) fn fold(row: &mut RunRow, event: &Event) {
             row.usage += *usage;
             row.cost = row.cost.zip(*cost).map(|(sum, cost)| sum + cost);
         }
+        What::Postponed { again } => {
+            row.state = RunState::Queued;
+            row.again = Some(again.clone());
+        }
         What::Published { folder, .. } => row.published = Some(folder.clone()),
         What::RunEnded { state, report, usage, cost } => {
             row.state = *state;
             row.ended_at = Some(event.at);
             row.report.clone_from(report);
+            row.again = None;
             // A run that started over spent more than its last attempt knows of.
             if usage.total() >= row.usage.total() {
                 row.usage = *usage;

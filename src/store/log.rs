@@ -1,19 +1,21 @@
 //! The event log: append first, act second.
 
+use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 use tokio::sync::broadcast;
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::id::RunId;
+use crate::event::id::{Digest, RunId};
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
 use crate::event::{Event, What};
 use crate::store::Store;
-use crate::store::column::{instant, json, micros, rounded, to_json};
+use crate::store::column::{instant, json, micros, moment, rounded, to_json};
 use crate::store::error::{explain, unreadable};
-use crate::store::fold::fold;
-use crate::store::run::{NewRun, decode};
+use crate::store::fold::{Folded, fold};
+use crate::store::queue::Lease;
+use crate::store::run::{NewRun, again, fence};
 
 impl Store {
     /// Queues a run: its row and its first two events stand in one transaction.
@@ -27,18 +29,25 @@ impl Store {
         Ok(())
     }
 
-    /// Appends what happened to a run; the run's row changes with it, in one transaction.
+    /// Appends what happened to a run, whoever has it; the run's row changes with it, in one transaction.
     ///
     /// Errors: `store::unknown_run`, `store::run_ended` (nothing follows a run's last event).
     pub async fn append(&self, run: &RunId, what: What) -> Result<Event> {
-        let failed = |error| explain(&format!("record an event of run {run}"), error);
-        let mut writer = self.0.writer.lock().await;
-        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
-        let event = add(&mut transaction, run, what, self.0.clock.now()).await?;
-        transaction.commit().await.map_err(failed)?;
-        // Told under the lock: followers see events in the order of the log.
-        self.tell([event.clone()]);
-        Ok(event)
+        self.write(Append { run: run.clone(), fence: None, what, attempt: Attempt::Counts }).await
+    }
+
+    /// The same for who carries the run out.
+    ///
+    /// Errors: `store::lease_lost` as well, when another has taken it since.
+    pub async fn append_under(&self, lease: &Lease, what: What) -> Result<Event> {
+        let (run, fence) = (lease.run.clone(), Some(lease.fence));
+        self.write(Append { run, fence, what, attempt: Attempt::Counts }).await
+    }
+
+    /// The same for who lets go of the run in good order: no process went down with it, so this attempt does not count.
+    pub async fn give_back(&self, lease: &Lease, what: What) -> Result<Event> {
+        let (run, fence) = (lease.run.clone(), Some(lease.fence));
+        self.write(Append { run, fence, what, attempt: Attempt::Forgotten }).await
     }
 
     /// The events of a run with a place above `after`, in order, `limit` at most.
@@ -91,13 +100,15 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
         params: run.params.clone(),
         script: run.script.clone(),
         model: run.model.clone(),
+        retry_of: run.retry_of.clone(),
     };
     let waiting = What::StateEntered { state: RunState::Queued, reason: None };
     let event = |seq, what| Event { run: run.id.clone(), seq, at: rounded(run.at), what };
     let events = [event(1, queued), event(2, waiting)];
     sqlx::query(
         "INSERT INTO runs (id, workflow, trigger, state, model, script, inputs, input, queued_at, usage, cost_usd,
-         params, last_seq) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 2)",
+         params, by_hand, holder, fence, retry_of, content, last_seq)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14 IS NOT NULL, ?15, ?16, 2)",
     )
     .bind(run.id.as_str())
     .bind(&run.workflow)
@@ -111,6 +122,10 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
     .bind(to_json(&Usage::default())?)
     .bind(Cost::ZERO.usd())
     .bind(to_json(&run.params)?)
+    .bind(run.by_hand)
+    .bind(run.holder.as_ref().map(ToString::to_string))
+    .bind(run.retry_of.as_ref().map(RunId::as_str))
+    .bind(content(run)?.as_ref().map(Digest::as_str))
     .execute(&mut *connection)
     .await
     .map_err(|error| if is_taken(&error) { taken(&run.id) } else { failed(error) })?;
@@ -135,24 +150,56 @@ fn taken(run: &RunId) -> Diagnostic {
         .help("queue it again: it gets another id")
 }
 
-/// Adds an event inside a transaction that holds the write lock, so that no place is given twice.
-pub(super) async fn add(
-    connection: &mut SqliteConnection,
-    run: &RunId,
-    what: What,
-    at: jiff::Timestamp,
-) -> Result<Event> {
+/// What a run works on, as one hash: its workflow, the content of its files and its params. Nothing for one that works
+/// on nothing in particular.
+fn content(run: &NewRun) -> Result<Option<Digest>> {
+    if run.inputs.is_empty() && run.params.is_empty() {
+        return Ok(None);
+    }
+    let digests: Vec<&Digest> = run.inputs.iter().map(|input| &input.digest).collect();
+    Ok(Some(Digest::of(to_json(&(&run.workflow, digests, &run.params))?)))
+}
+
+/// An event on its way into the log.
+#[derive(Debug)]
+pub(super) struct Append {
+    pub(super) run: RunId,
+    /// What it is written under; nothing where the right to needs no proof.
+    pub(super) fence: Option<u64>,
+    pub(super) what: What,
+    pub(super) attempt: Attempt,
+}
+
+/// Whether the attempt that an event belongs to counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    Counts,
+    Forgotten,
+}
+
+/// Adds an event inside a transaction that holds the write lock, so that no place is given twice. A refusal comes before
+/// anything is written.
+pub(super) async fn add(connection: &mut SqliteConnection, append: &Append, at: Timestamp) -> Result<Event> {
+    let run = &append.run;
     let failed = |error| explain(&format!("record an event of run {run}"), error);
-    let found = sqlx::query("SELECT * FROM runs WHERE id = ?1")
-        .bind(run.as_str())
-        .fetch_optional(&mut *connection)
-        .await
-        .map_err(failed)?
-        .ok_or_else(|| {
-            Diagnostic::new("store::unknown_run", format!("there is no run {run}"))
-                .help("`tidemill runs` lists all")
-        })?;
-    let mut row = decode(&found)?;
+    // Without the columns that no event changes: a run's inputs may be many.
+    let found = sqlx::query(
+        "SELECT state, fence, started_at, ended_at, turns, usage, cost_usd, published, again, last_seq
+         FROM runs WHERE id = ?1",
+    )
+    .bind(run.as_str())
+    .fetch_optional(&mut *connection)
+    .await
+    .map_err(failed)?
+    .ok_or_else(|| {
+        Diagnostic::new("store::unknown_run", format!("there is no run {run}"))
+            .help("`tidemill runs` lists all")
+    })?;
+    let mut row = folded(&found)?;
+    let now = fence(&found)?;
+    if append.fence.is_some_and(|fence| fence != now) {
+        return Err(Lease::lost(run));
+    }
     if row.state.is_end() {
         let message = format!("run {run} has ended ({}); nothing can be added to it", row.state);
         return Err(Diagnostic::new("store::run_ended", message)
@@ -163,7 +210,7 @@ pub(super) async fn add(
         run: run.clone(),
         seq: u64::try_from(last + 1).map_err(|_| unreadable("an event's place"))?,
         at: rounded(at),
-        what,
+        what: append.what.clone(),
     };
     fold(&mut row, &event);
     sqlx::query("INSERT INTO events (run, seq, at, what) VALUES (?1, ?2, ?3, ?4)")
@@ -176,7 +223,9 @@ pub(super) async fn add(
         .map_err(failed)?;
     sqlx::query(
         "UPDATE runs SET last_seq = ?2, state = ?3, started_at = ?4, ended_at = ?5, turns = ?6, usage = ?7,
-         cost_usd = ?8, published = ?9, report = ?10 WHERE id = ?1",
+         cost_usd = ?8, published = ?9, report = ?10, again = ?11, run_at = ?12,
+         holder = CASE WHEN ?13 THEN NULL ELSE holder END,
+         attempts = CASE WHEN ?14 THEN max(attempts - 1, 0) ELSE attempts END WHERE id = ?1",
     )
     .bind(run.as_str())
     .bind(last + 1)
@@ -188,10 +237,31 @@ pub(super) async fn add(
     .bind(row.cost.map(Cost::usd))
     .bind(&row.published)
     .bind(row.report.as_ref().map(to_json).transpose()?)
+    .bind(row.again.as_ref().map(to_json).transpose()?)
+    .bind(row.again.as_ref().map(|again| micros(again.at)))
+    .bind(row.lets_go())
+    .bind(append.attempt == Attempt::Forgotten)
     .execute(&mut *connection)
     .await
     .map_err(failed)?;
     Ok(event)
+}
+
+/// The part of a row that events change.
+fn folded(row: &SqliteRow) -> Result<Folded> {
+    let failed = |error| explain("read a run", error);
+    let state: &str = row.try_get("state").map_err(failed)?;
+    Ok(Folded {
+        state: RunState::parse(state).ok_or_else(|| unreadable("a run's state"))?,
+        started_at: moment(row, "started_at")?,
+        ended_at: moment(row, "ended_at")?,
+        turns: row.try_get("turns").map_err(failed)?,
+        usage: json(row.try_get("usage").map_err(failed)?, "a run's usage")?,
+        cost: row.try_get::<Option<f64>, _>("cost_usd").map_err(failed)?.map(Cost::from_usd),
+        published: row.try_get("published").map_err(failed)?,
+        report: None,
+        again: again(row)?,
+    })
 }
 
 fn event(run: &RunId, row: &SqliteRow) -> Result<Event> {

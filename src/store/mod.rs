@@ -8,6 +8,7 @@ mod column;
 mod database;
 mod error;
 mod fold;
+mod group;
 mod ledger;
 mod log;
 mod queue;
@@ -25,6 +26,7 @@ use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::{Blobs, Stray};
 pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
+pub use crate::store::queue::{Lease, Waiting};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 pub use crate::store::schedules::{Fire, Made};
 
@@ -40,6 +42,8 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     state: PathBuf,
     writer: Mutex<SqliteConnection>,
+    /// Events on their way to the writer.
+    pending: group::Pending,
     readers: SqlitePool,
     blobs: Blobs,
     told: broadcast::Sender<Event>,
@@ -73,6 +77,7 @@ impl Store {
         Ok(Self(Arc::new(Inner {
             state: state.to_owned(),
             writer: Mutex::new(writer),
+            pending: group::Pending::default(),
             readers,
             blobs,
             told: broadcast::channel(Self::FOLLOW).0,

@@ -1,41 +1,142 @@
-//! The queue: runs that wait for a worker.
+//! The queue: runs that wait for a worker, and who has which.
 //!
-//! A run started by hand belongs to the process that started it and is never taken from here.
+//! A run is taken in one statement, and with it comes a lease: the number of times the run was taken by then. Whoever
+//! writes under an older one has lost the run to another and writes nothing. A run started by hand belongs to the
+//! process that started it and is never taken from here.
 
-use crate::diagnostic::Result;
+use sqlx::Row as _;
+
+use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
-use crate::event::state::RunState;
-use crate::event::trigger::Trigger;
+use crate::owner::Owner;
 use crate::store::Store;
-use crate::store::error::explain;
+use crate::store::column::micros;
+use crate::store::error::{explain, unreadable};
 use crate::store::run::{RunRow, decode};
 
+/// The right to carry a run out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// Which run.
+    pub run: RunId,
+    /// How often it was taken, this time included.
+    pub fence: u64,
+}
+
+impl Lease {
+    /// The code of what fails because the run was taken by another.
+    pub const LOST: &str = "store::lease_lost";
+
+    /// The error of one who writes without the right to.
+    pub(super) fn lost(run: &RunId) -> Diagnostic {
+        Diagnostic::new(Self::LOST, format!("run {run} is in other hands by now; nothing was recorded"))
+            .help("another process took it over; `tidemill logs` shows what it does")
+    }
+}
+
+/// A run that waits for a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its id.
+    pub id: RunId,
+    /// Its workflow.
+    pub workflow: String,
+    /// Name of its model.
+    pub model: String,
+    /// Its place in the order of arrival.
+    pub number: i64,
+}
+
 impl Store {
-    /// Runs that wait and may start, oldest first, `limit` at most. One that takes turns may when those of its schedule
-    /// before it have ended.
-    pub async fn waiting(&self, limit: u32) -> Result<Vec<RunRow>> {
+    /// Runs that may start, the oldest `each` of every workflow, oldest first. One that takes turns may when those of
+    /// its schedule before it have ended, one that is tried again when its time has come.
+    pub async fn waiting(&self, each: u32) -> Result<Vec<Waiting>> {
+        let failed = |error| explain("read the queue", error);
+        // From one workflow to the next by the index: however many runs wait, few rows are read.
         sqlx::query(
-            "SELECT * FROM runs WHERE state = ?1 AND trigger <> ?2 AND NOT EXISTS (
-                 SELECT 1 FROM runs AS before CROSS JOIN fires ON fires.run = before.id
-                 WHERE before.ended_at IS NULL AND before.number < runs.number
-                 AND fires.schedule = (SELECT schedule FROM fires WHERE run = runs.id AND takes_turns)
-             ) ORDER BY number LIMIT ?3",
+            "WITH RECURSIVE flows (workflow) AS (
+                 SELECT min(workflow) FROM runs WHERE state = 'queued' AND holder IS NULL AND by_hand = 0
+                 UNION ALL
+                 SELECT (SELECT min(runs.workflow) FROM runs WHERE state = 'queued' AND holder IS NULL
+                     AND by_hand = 0 AND runs.workflow > flows.workflow)
+                 FROM flows WHERE flows.workflow IS NOT NULL
+             )
+             SELECT id, runs.workflow, model, number FROM flows CROSS JOIN runs ON runs.number IN (
+                 SELECT number FROM runs AS ready
+                 WHERE ready.state = 'queued' AND ready.holder IS NULL AND ready.by_hand = 0
+                 AND ready.workflow = flows.workflow AND (ready.run_at IS NULL OR ready.run_at <= ?1)
+                 AND NOT EXISTS (
+                     SELECT 1 FROM runs AS before CROSS JOIN fires ON fires.run = before.id
+                     WHERE before.ended_at IS NULL AND before.number < ready.number
+                     AND fires.schedule = (SELECT schedule FROM fires WHERE run = ready.id AND takes_turns)
+                 ) ORDER BY number LIMIT ?2
+             ) ORDER BY number",
         )
-        .bind(RunState::Queued.as_str())
-        .bind(Trigger::Manual.as_str())
-        .bind(limit)
+        .bind(micros(self.0.clock.now()))
+        .bind(each)
         .fetch_all(&self.0.readers)
         .await
-        .map_err(|error| explain("read the queue", error))?
+        .map_err(failed)?
         .iter()
-        .map(decode)
+        .map(|row| {
+            let id: &str = row.try_get("id").map_err(failed)?;
+            Ok(Waiting {
+                id: RunId::parse(id).ok_or_else(|| unreadable("a run's id"))?,
+                workflow: row.try_get("workflow").map_err(failed)?,
+                model: row.try_get("model").map_err(failed)?,
+                number: row.try_get("number").map_err(failed)?,
+            })
+        })
         .collect()
+    }
+
+    /// How many runs wait for a worker, those that are tried again later included.
+    pub async fn count_waiting(&self) -> Result<u64> {
+        let sql = "SELECT count(*) FROM runs WHERE state = 'queued' AND holder IS NULL AND by_hand = 0";
+        let count: i64 = sqlx::query_scalar(sql)
+            .fetch_one(&self.0.readers)
+            .await
+            .map_err(|error| explain("count the runs that wait", error))?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// Takes a run that waits: it is `holder`'s from here on, and an attempt at it is counted. Nothing when somebody
+    /// else was quicker, or its time has not come.
+    pub async fn take(&self, run: &RunId, holder: &Owner) -> Result<Option<RunRow>> {
+        let writer = &mut *self.0.writer.lock().await;
+        // What is counted is what brings the process down: who lets go in good order takes it back, see `give_back`.
+        sqlx::query(
+            "UPDATE runs SET fence = fence + 1, holder = ?2, attempts = attempts + 1
+             WHERE id = ?1 AND state = 'queued' AND holder IS NULL AND by_hand = 0
+             AND (run_at IS NULL OR run_at <= ?3) RETURNING *",
+        )
+        .bind(run.as_str())
+        .bind(holder.to_string())
+        .bind(micros(self.0.clock.now()))
+        .fetch_optional(writer)
+        .await
+        .map_err(|error| explain("take a run", error))?
+        .map(|row| decode(&row))
+        .transpose()
+    }
+
+    /// Takes every run of the queue from whoever had it. Only for who holds the project's lock: there is one at a time,
+    /// so whoever had a run is dead, or has lost it.
+    pub async fn release_all(&self) -> Result<()> {
+        let writer = &mut *self.0.writer.lock().await;
+        sqlx::query(
+            "UPDATE runs SET fence = fence + 1, holder = NULL
+             WHERE ended_at IS NULL AND holder IS NOT NULL AND by_hand = 0",
+        )
+        .execute(writer)
+        .await
+        .map(drop)
+        .map_err(|error| explain("take runs from dead processes", error))
     }
 
     /// Runs of the queue that have not ended, oldest first: after a start, what a dead process left behind.
     pub async fn unended(&self) -> Result<Vec<RunRow>> {
-        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND trigger <> ?1 ORDER BY number")
-            .bind(Trigger::Manual.as_str())
+        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND by_hand = 0 ORDER BY number")
             .fetch_all(&self.0.readers)
             .await
             .map_err(|error| explain("read the queue", error))?
@@ -44,24 +145,48 @@ impl Store {
             .collect()
     }
 
-    /// Counts one more attempt at a run, before it is made: a run that brings the process down counts as well.
-    pub async fn count_attempt(&self, run: &RunId) -> Result<()> {
-        self.set_attempts(run, "attempts + 1").await
-    }
-
-    /// Takes the last attempt back: it ended in good order, and no process went down with it.
-    pub async fn forget_attempt(&self, run: &RunId) -> Result<()> {
-        self.set_attempts(run, "max(attempts - 1, 0)").await
-    }
-
-    async fn set_attempts(&self, run: &RunId, count: &'static str) -> Result<()> {
-        let writer = &mut *self.0.writer.lock().await;
-        sqlx::query(sqlx::AssertSqlSafe(format!("UPDATE runs SET attempts = {count} WHERE id = ?1")))
-            .bind(run.as_str())
-            .execute(writer)
+    /// Runs that somebody has, oldest first.
+    pub async fn in_work(&self) -> Result<Vec<RunRow>> {
+        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND holder IS NOT NULL ORDER BY number")
+            .fetch_all(&self.0.readers)
             .await
-            .map(drop)
-            .map_err(|error| explain("count an attempt", error))
+            .map_err(|error| explain("read the queue", error))?
+            .iter()
+            .map(decode)
+            .collect()
+    }
+
+    /// Records that a run is to stop; whoever has it, or takes it next, ends it. Gives the run.
+    ///
+    /// Errors: `store::run_ended`.
+    pub async fn cancel(&self, run: &RunId) -> Result<RunRow> {
+        let failed = |error| explain("cancel a run", error);
+        // What was to wait for another try need not wait to be ended.
+        let asked = sqlx::query(
+            "UPDATE runs SET cancel_at = coalesce(cancel_at, ?2), run_at = NULL
+             WHERE id = ?1 AND ended_at IS NULL RETURNING *",
+        )
+        .bind(run.as_str())
+        .bind(micros(self.0.clock.now()))
+        .fetch_optional(&mut *self.0.writer.lock().await)
+        .await
+        .map_err(failed)?;
+        match asked {
+            Some(row) => decode(&row),
+            None => Err(Diagnostic::new("store::run_ended", format!("run {run} has ended already"))
+                .help("`tidemill show` says how")),
+        }
+    }
+
+    /// Runs that are to stop and have not ended.
+    pub async fn to_cancel(&self) -> Result<Vec<RunRow>> {
+        sqlx::query("SELECT * FROM runs WHERE cancel_at IS NOT NULL AND ended_at IS NULL ORDER BY number")
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("look for runs that are to stop", error))?
+            .iter()
+            .map(decode)
+            .collect()
     }
 
     /// Ids of runs that begin with `start`.

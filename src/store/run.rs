@@ -6,15 +6,18 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use crate::diagnostic::{Diagnostic, Report, Result, nearest};
+use crate::event::again::Again;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
 use crate::event::state::RunState;
 use crate::event::trigger::{Params, Trigger};
 use crate::event::usage::{Cost, Usage};
+use crate::owner::Owner;
 use crate::store::Store;
 use crate::store::column::{digest, instant, json, moment};
 use crate::store::error::{explain, unreadable};
 use crate::store::ledger::InputId;
+use crate::store::queue::Lease;
 
 /// A run to be queued.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,12 +38,18 @@ pub struct NewRun {
     pub model: String,
     /// The ledger's row, when a file was dropped.
     pub input: Option<InputId>,
+    /// Whether it belongs to the process that starts it and never waits in the queue.
+    pub by_hand: bool,
+    /// Who has it from the beginning, when it is by hand.
+    pub holder: Option<Owner>,
+    /// The run it does over.
+    pub retry_of: Option<RunId>,
     /// Now.
     pub at: Timestamp,
 }
 
 impl NewRun {
-    /// A run that works on no file and was told nothing.
+    /// A run that works on no file and was told nothing. One that a person starts is by hand.
     pub fn new(
         id: RunId,
         workflow: &str,
@@ -58,6 +67,9 @@ impl NewRun {
             script,
             model: model.to_owned(),
             input: None,
+            by_hand: trigger == Trigger::Manual,
+            holder: None,
+            retry_of: None,
             at,
         }
     }
@@ -102,12 +114,29 @@ pub struct RunRow {
     pub report: Option<Report>,
     /// How often the queue started it.
     pub attempts: u32,
+    /// How often it was taken; what is written with less is refused.
+    pub fence: u64,
+    /// The process that has it now: machine, boot, process id and start.
+    pub holder: Option<String>,
+    /// Whether it belongs to the process that started it and never waits in the queue.
+    pub by_hand: bool,
+    /// Why it is tried again, and when, after it failed by something that passes.
+    pub again: Option<Again>,
+    /// The run it does over.
+    pub retry_of: Option<RunId>,
+    /// Since when it is to stop.
+    pub cancel_at: Option<Timestamp>,
 }
 
 impl RunRow {
-    /// Whether a person started it: it belongs to that process and never waits in the queue.
-    pub fn is_by_hand(&self) -> bool {
-        self.trigger == Trigger::Manual
+    /// The right to write to it, for who has it.
+    pub fn lease(&self) -> Lease {
+        Lease { run: self.id.clone(), fence: self.fence }
+    }
+
+    /// What it waits for before it is tried again.
+    pub fn waits_for(&self) -> Option<&Again> {
+        self.again.as_ref().filter(|_| self.state == RunState::Queued)
     }
 }
 
@@ -243,5 +272,23 @@ pub(super) fn decode(row: &SqliteRow) -> Result<RunRow> {
             .map(|text| json(text, "a run's report"))
             .transpose()?,
         attempts: row.try_get("attempts").map_err(failed)?,
+        fence: fence(row)?,
+        holder: row.try_get("holder").map_err(failed)?,
+        by_hand: row.try_get("by_hand").map_err(failed)?,
+        again: again(row)?,
+        retry_of: row.try_get::<Option<&str>, _>("retry_of").map_err(failed)?.and_then(RunId::parse),
+        cancel_at: moment(row, "cancel_at")?,
     })
+}
+
+/// How often a run was taken.
+pub(super) fn fence(row: &SqliteRow) -> Result<u64> {
+    let fence: i64 = row.try_get("fence").map_err(|error| explain("read a run", error))?;
+    Ok(fence.cast_unsigned())
+}
+
+/// Why a run is tried again.
+pub(super) fn again(row: &SqliteRow) -> Result<Option<Again>> {
+    let text: Option<&str> = row.try_get("again").map_err(|error| explain("read a run", error))?;
+    text.map(|text| json(text, "why a run is tried again")).transpose()
 }

@@ -11,6 +11,7 @@ pub mod mode;
 pub mod network;
 pub mod package;
 pub mod path;
+pub mod queueing;
 pub mod reference;
 pub mod sandbox;
 pub mod schedule;
@@ -28,6 +29,7 @@ use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Entry;
 use crate::workflow::network::Network;
+use crate::workflow::queueing::Queueing;
 use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
 
@@ -46,6 +48,8 @@ pub struct Workflow {
     pub triggers: Vec<Drop>,
     /// At which instants it is started, in the order of the script.
     pub schedules: Vec<Schedule>,
+    /// How its runs stand in the queue.
+    pub queueing: Queueing,
     /// The kind of sandbox its commands run in.
     pub sandbox: sandbox::Kind,
     /// What a container is made from; other sandboxes have no use for it.

@@ -7,6 +7,9 @@
 ---@field name string A word of `a-z`, `0-9`, `-` and `_`, unique in the project.
 ---@field description? string One line for lists.
 ---@field triggers? tidemill.Trigger[] What starts it besides `tidemill run`.
+---@field priority? integer Runs of a higher one begin first; 0 without.
+---@field concurrency? integer Runs of it at once; as many as the project allows without.
+---@field retry? tidemill.Retry What happens when a service fails that a run needs.
 ---@field image? tidemill.Image Where its commands run: mill.image. Needed unless `sandbox` is another one.
 ---@field sandbox? "docker"|"local"|"none" `docker` without: a hardened container. `local`: this machine's own programs behind bubblewrap, which holds less. `none`: files, and no commands.
 ---@field manifest? table<string, tidemill.Content> What is placed in /workspace before the agent starts: path = content.
@@ -54,6 +57,12 @@
 ---What happens when a check fails.
 ---@class tidemill.Repair
 ---@field attempts integer How often findings go back to the agent.
+
+---How often and when a run is tried again that failed by a service: a model, an engine.
+---@class tidemill.Retry
+---@field attempts? integer Tries in all; 3 without.
+---@field backoff? string|number The first wait, doubled each time; `30s` without.
+---@field max_backoff? string|number The longest wait; `10m` without.
 
 ---What `mill.drop` takes.
 ---@class tidemill.Drop

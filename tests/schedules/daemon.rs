@@ -159,7 +159,7 @@ async fn a_run_that_waited_past_its_deadline_does_not_begin() {
     assert_eq!(watching.fired().await, at("2026-12-01T08:00:00Z"));
     let runs = watching.store.runs(&RunFilter::default()).await.unwrap();
     let late = &runs[1];
-    assert_eq!((late.state, late.attempts), (RunState::Failed, 0));
+    assert_eq!((late.state, late.started_at), (RunState::Failed, None));
     assert_eq!(late.report.as_ref().unwrap().code, "schedule::too_late");
     watching.double.let_go.notify_one();
     watching.finish().await;

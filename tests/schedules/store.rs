@@ -6,7 +6,6 @@ use tempfile::TempDir;
 use tidemill::event::What;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::state::RunState;
-use tidemill::event::trigger::Trigger;
 use tidemill::event::usage::Usage;
 use tidemill::store::{Fire, Made, RunFilter, Store};
 use tidemill::workflow::schedule::{Overlap, Schedule, Standing, When};
@@ -65,14 +64,13 @@ async fn a_run_that_cannot_be_queued_leaves_its_instant_as_it_was() {
 async fn scheduled_runs_wait_in_the_queue_and_those_by_hand_do_not() {
     let folder = TempDir::with_prefix("tidemill-schedules-").unwrap();
     let store = Store::open(folder.path()).await.unwrap();
-    let by_hand = tidemill::store::NewRun { trigger: Trigger::Manual, ..new_run("by-hand") };
+    let by_hand = tidemill::store::NewRun { by_hand: true, ..new_run("by-hand") };
     store.queue_run(by_hand).await.unwrap();
     store.fire(&fire(&hourly(), "06", "run-a")).await.unwrap();
-    let ids = |runs: Vec<tidemill::store::RunRow>| -> Vec<String> {
-        runs.into_iter().map(|run| run.id.to_string()).collect()
-    };
-    assert_eq!(ids(store.waiting(10).await.unwrap()), ["run-a"]);
-    assert_eq!(ids(store.unended().await.unwrap()), ["run-a"]);
+    let waiting = store.waiting(10).await.unwrap();
+    assert_eq!(waiting.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["run-a"]);
+    let unended = store.unended().await.unwrap();
+    assert_eq!(unended.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["run-a"]);
 }
 
 #[tokio::test]

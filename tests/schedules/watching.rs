@@ -85,6 +85,7 @@ pub(super) async fn open(project: &Project, now: &str, schedule: &Schedule, end:
         model: "analyst".to_owned(),
         bundle: Digest::of("script"),
         sandbox: tidemill::workflow::sandbox::Kind::None,
+        queueing: tidemill::workflow::queueing::Queueing::default(),
     };
     let daemon = Daemon::open(
         Daemon::lock(&opened).unwrap(),
@@ -104,8 +105,8 @@ pub(super) async fn open(project: &Project, now: &str, schedule: &Schedule, end:
 impl Watching {
     /// Lets time pass until something comes out of `next`, but not while the daemon has something to do.
     async fn pass<T>(clock: &ManualClock, next: impl Future<Output = T>) -> T {
-        /// The intake and the schedules.
-        const SLEEPERS: usize = 2;
+        /// The intake, the schedules and the queue.
+        const SLEEPERS: usize = 3;
         let passing = async {
             loop {
                 // Those who were woken go to work before they are counted.

@@ -118,6 +118,7 @@ mod tests {
             model: "analyst".into(),
             bundle: store.blobs().put("script").await.unwrap(),
             sandbox: crate::workflow::sandbox::Kind::Docker,
+            queueing: crate::workflow::queueing::Queueing::default(),
         };
         let conduct = Arc::new(Ends(store.clone(), state));
         let (screen, stop, afterwards) = (Screen::new(), Stop::new(), Afterwards::Stop);

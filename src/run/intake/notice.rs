@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::diagnostic::Report;
+use crate::event::again::Again;
 use crate::event::id::RunId;
 use crate::event::input::RawPath;
 use crate::event::state::InputState;
@@ -70,10 +70,8 @@ pub enum Notice {
     TriedAgain {
         /// Which.
         run: RunId,
-        /// After this time.
-        wait: Duration,
-        /// What it failed by.
-        why: Report,
+        /// When, and what it failed by.
+        again: Again,
     },
     /// Nothing new begins; so many runs are waited for.
     Finishing(usize),

@@ -34,6 +34,8 @@ pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, t
     for row in &claimed {
         warn(complete(project, store, row));
     }
+    // One that lost its runs so and lives all the same writes nothing more.
+    store.release_all().await?;
     for run in store.unended().await? {
         start_over(project, store, &run, tell).await?;
     }
@@ -104,7 +106,7 @@ async fn start_over(project: &Project, store: &Store, run: &RunRow, tell: &Tell)
         let message = format!("interrupted {} times", run.attempts);
         let why = Diagnostic::new("run::interrupted", message)
             .help("tidemill or the machine went down each time this run was in work; `tidemill logs` shows how far it came");
-        return Journal::of(project, store, &run.id).fail(run, &why).await;
+        return Journal::of(project, store, run).fail(run, &why).await;
     }
     requeue(store, &run.id, "tidemill ended while it was in work; it starts over").await?;
     tell.say(Notice::Requeued(run.id.clone()));

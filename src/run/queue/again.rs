@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::diagnostic::Diagnostic;
+use crate::event::again::Again;
 use crate::event::id::RunId;
 use crate::run::pause::passes;
-
-/// Tries of a run in all, when what fails is somebody else's service.
-pub(super) const TRIES: u32 = 3;
-/// The first wait; each further one is twice as long.
-const FIRST: Duration = Duration::from_secs(30);
-/// The longest.
-const LONGEST: Duration = Duration::from_secs(10 * 60);
+use crate::workflow::queueing::Retry;
 
 /// Why another try may go better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +46,32 @@ pub(crate) fn may_pass(error: &Diagnostic) -> bool {
     passing(error).is_some()
 }
 
+/// When and why a run is tried again that failed once more; nothing when it was tried often enough.
+pub(super) fn again(
+    run: &RunId,
+    before: Option<&Again>,
+    kind: Passing,
+    retry: &Retry,
+    why: &Diagnostic,
+    now: Timestamp,
+) -> Option<Again> {
+    let failures = before.map_or(0, |again| again.failures).saturating_add(1);
+    let counts = u32::from(kind == Passing::Service);
+    let counted = before.map_or(0, |again| again.counted) + counts;
+    if kind == Passing::Service && counted >= retry.attempts {
+        return None;
+    }
+    let at = now.checked_add(wait(run, failures, retry)).unwrap_or(now);
+    let of = (kind == Passing::Service).then_some(retry.attempts);
+    Some(Again { at, failures, counted, of, why: why.report() })
+}
+
 /// How long a run waits after so many failures. Runs that failed together do not come back together: each waits up to a
 /// fifth longer, always by the same part.
-pub(super) fn wait(run: &RunId, failures: u32) -> Duration {
-    let doubled = FIRST.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
+fn wait(run: &RunId, failures: u32, retry: &Retry) -> Duration {
+    let doubled = retry.backoff.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
     let sum: u32 = run.as_str().bytes().map(u32::from).sum();
-    let wait = doubled.min(LONGEST);
+    let wait = doubled.min(retry.max_backoff);
     wait + wait / 5 * (sum % 101) / 100
 }
 
@@ -66,13 +83,33 @@ mod tests {
     fn waits_double_up_to_a_longest_and_differ_from_run_to_run() {
         let run = |end: &str| RunId::parse(&format!("20261130-230000-{end}")).expect("an id");
         for (failures, least) in [(1, 30), (2, 60), (3, 120), (6, 600), (60, 600)] {
-            let waits = ["aaaa", "aaab", "zzzz"].map(|end| wait(&run(end), failures));
+            let waits = ["aaaa", "aaab", "zzzz"].map(|end| wait(&run(end), failures, &Retry::default()));
             for wait in waits {
                 assert!(wait.as_secs() >= least && wait.as_secs() <= least * 6 / 5, "{failures}: {wait:?}");
             }
             assert!(waits[0] != waits[1] && waits[1] != waits[2], "{waits:?}");
-            assert_eq!(wait(&run("aaaa"), failures), waits[0]);
+            assert_eq!(wait(&run("aaaa"), failures, &Retry::default()), waits[0]);
         }
+    }
+
+    #[test]
+    fn a_service_has_so_many_tries_and_the_machine_as_many_as_it_takes() {
+        let run = RunId::parse("20261130-230000-aaaa").expect("an id");
+        let now: Timestamp = "2026-11-30T23:00:00Z".parse().expect("a time");
+        let retry =
+            Retry { attempts: 3, backoff: Duration::from_secs(10), max_backoff: Duration::from_secs(15) };
+        let why = Diagnostic::new("model::overloaded", "it has too much to do");
+        let next = |before: Option<&Again>, kind| again(&run, before, kind, &retry, &why, now);
+        let first = next(None, Passing::Service).expect("a second try");
+        assert!(first.to_string().ends_with(" (2 of 3): it has too much to do"), "{first}");
+        let second = next(Some(&first), Passing::Machine).expect("the machine's failures do not count");
+        assert_eq!((second.failures, second.counted, second.of), (2, 1, None));
+        assert!((15..=18).contains(&second.at.duration_since(now).as_secs()), "{second}");
+        let third = next(Some(&second), Passing::Service).expect("a third try");
+        assert!(third.to_string().contains("(3 of 3)"), "{third}");
+        assert_eq!(next(Some(&third), Passing::Service), None);
+        let tireless = (0..50).try_fold(third, |before, _| next(Some(&before), Passing::Machine));
+        assert_eq!(tireless.expect("as often as it takes").counted, 2);
     }
 
     #[test]

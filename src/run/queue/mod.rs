@@ -1,30 +1,34 @@
-//! The queue: runs of dropped files and of schedules that wait for a worker, so many at once, oldest first.
+//! The queue: runs that wait for a worker, so many at once, each workflow in its turn.
 
 mod again;
+mod cancel;
+mod pick;
+mod refuse;
 mod settle;
-mod too_late;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Notify;
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::id::RunId;
 use crate::event::state::RunState;
+use crate::owner::Owner;
 use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::pause::Pause;
 use crate::run::room::Room;
 use crate::store::{RunRow, Store};
+use crate::workflow::queueing::Queueing;
+use pick::{InWork, Limits, pick};
 use settle::Left;
 
 pub(crate) use again::may_pass;
@@ -45,7 +49,10 @@ pub(crate) struct Queue {
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) conduct: Arc<dyn Conduct>,
-    pub(crate) concurrency: usize,
+    /// This process.
+    pub(crate) holder: Owner,
+    /// How the runs of each workflow stand in it.
+    pub(crate) queueing: BTreeMap<String, Queueing>,
     pub(crate) putter: Arc<Putter>,
     pub(crate) tell: Tell,
     pub(crate) room: Room,
@@ -57,20 +64,20 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct Work {
     tasks: JoinSet<Result<RunState>>,
-    running: HashMap<Id, RunRow>,
+    running: HashMap<Id, Running>,
     /// Runs that left their worker while something stood in the way of their end.
     open: Vec<Left>,
-    /// Runs that failed by something that passes: how often, and when they are tried again by the clock.
-    later: HashMap<RunId, Later>,
 }
 
-/// When a run is tried again.
-#[derive(Debug, Clone, Copy, Default)]
-struct Later {
-    failures: u32,
-    /// Those of them that may happen only so often.
-    services: u32,
-    at: Duration,
+/// A run with a worker.
+struct Running {
+    row: RunRow,
+    /// Tells it alone to stop.
+    stop: CancellationToken,
+    /// Ends its worker wherever it is.
+    abort: AbortHandle,
+    /// When it was told to stop, by the clock.
+    told: Option<Duration>,
 }
 
 impl Queue {
@@ -94,7 +101,7 @@ impl Queue {
                         Some(ended) => {
                             if let Some(mut left) = left(ended, &mut work.running) {
                                 // What the store cannot record now, recovery finds at the next start.
-                                let _ = self.settle(&mut left, &mut work.later, stop).await;
+                                let _ = self.settle(&mut left, stop).await;
                             }
                         }
                         None => break,
@@ -116,6 +123,7 @@ impl Queue {
             let finishing = stop.is_finishing();
             let round = async {
                 self.settle_open(work, stop).await?;
+                self.cancel_asked(work).await?;
                 if finishing { Ok(()) } else { self.fill(work, stop).await }
             };
             if pause.note(round.await)?.is_some() {
@@ -144,34 +152,51 @@ impl Queue {
         }
     }
 
-    /// Gives every free worker the oldest run that waits.
+    /// Gives every free worker a run that waits.
     async fn fill(&self, work: &mut Work, stop: &Stop) -> Result<()> {
-        let free = self.concurrency.saturating_sub(work.running.len());
-        if free == 0 {
+        let limits = self.limits();
+        if work.running.len() >= limits.total {
             return Ok(());
         }
-        // A run just started may still count as waiting in the store.
-        let limit = u32::try_from(self.concurrency + work.later.len()).unwrap_or(u32::MAX);
-        let waiting = self.store.waiting(limit).await?;
-        let now = self.clock.elapsed();
-        let is_due = |row: &RunRow| work.later.get(&row.id).is_none_or(|later| later.at <= now);
-        let fresh = |row: &RunRow| !work.holds(row) && is_due(row);
-        let next: Vec<RunRow> = waiting.into_iter().filter(fresh).take(free).collect();
+        let waiting = self.store.waiting(u32::try_from(limits.total).unwrap_or(u32::MAX)).await?;
+        let in_work: Vec<InWork> = work
+            .running
+            .values()
+            .map(|Running { row, .. }| InWork { workflow: row.workflow.clone(), model: row.model.clone() })
+            .collect();
+        let next = pick(&waiting, &in_work, &limits);
         if next.is_empty() {
             return Ok(());
         }
         self.room.check()?;
-        for mut row in next {
-            if self.is_too_late(&row).await? {
-                continue;
+        for run in next {
+            let Some(row) = self.store.take(&run, &self.holder).await? else { continue };
+            match self.refuse(&row).await {
+                Ok(false) => self.begin(work, row, stop),
+                Ok(true) => work.open.push(Left::new(row, None)),
+                // It is ours, and nobody else would end it.
+                Err(error) => work.open.push(Left::new(row, Some(error))),
             }
-            self.store.count_attempt(&row.id).await?;
-            row.attempts = row.attempts.saturating_add(1);
-            let (conduct, run, token) = (Arc::clone(&self.conduct), row.clone(), stop.token());
-            let task = work.tasks.spawn(async move { conduct.conduct(&run, token).await });
-            work.running.insert(task.id(), row);
         }
         Ok(())
+    }
+
+    fn begin(&self, work: &mut Work, row: RunRow, stop: &Stop) {
+        let (conduct, run, stop) = (Arc::clone(&self.conduct), row.clone(), stop.token().child_token());
+        let token = stop.clone();
+        let abort = work.tasks.spawn(async move { conduct.conduct(&run, token).await });
+        work.running.insert(abort.id(), Running { row, stop, abort, told: None });
+    }
+
+    fn limits(&self) -> Limits {
+        let config = &self.project.config;
+        let models = config.models.iter();
+        let limited = models.filter_map(|(name, model)| Some((name.clone(), model.concurrency?)));
+        Limits {
+            total: config.watch.concurrency,
+            workflows: self.queueing.clone(),
+            models: limited.collect(),
+        }
     }
 
     async fn out_of_grace(&self, stop: &Stop) {
@@ -180,15 +205,11 @@ impl Queue {
     }
 }
 
-impl Work {
-    /// Whether the run is in this process's hands.
-    fn holds(&self, row: &RunRow) -> bool {
-        self.running.values().any(|known| known.id == row.id) || self.open.iter().any(|left| left.is(row))
-    }
-}
-
 /// The run that left its worker, and how.
-fn left(ended: Result<(Id, Result<RunState>), JoinError>, running: &mut HashMap<Id, RunRow>) -> Option<Left> {
+fn left(
+    ended: Result<(Id, Result<RunState>), JoinError>,
+    running: &mut HashMap<Id, Running>,
+) -> Option<Left> {
     let (id, error) = match ended {
         Ok((id, outcome)) => (id, outcome.err()),
         Err(error) => (
@@ -200,5 +221,5 @@ fn left(ended: Result<(Id, Result<RunState>), JoinError>, running: &mut HashMap<
             ),
         ),
     };
-    running.remove(&id).map(|row| Left::new(row, error))
+    running.remove(&id).map(|run| Left::new(run.row, error))
 }

@@ -1,20 +1,18 @@
 //! The end of a run's stay in the queue: it has an end or waits again, and its file is put away.
 
-use std::collections::HashMap;
-
-use super::again::{Passing, TRIES, passing, wait};
-use super::{Later, Queue, Work};
+use super::again::{Passing, again, passing};
+use super::{Queue, Work};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::state::RunState;
+use crate::run::folder::RunFolder;
 use crate::run::intake::notice::Notice;
 use crate::run::intake::stop::Stop;
 use crate::run::journal::Journal;
 use crate::run::pause::passes;
 use crate::run::published::end_if_published;
-use crate::store::{RunRow, Store};
-use crate::workflow::units::show_duration;
+use crate::store::{Lease, RunRow, Store};
 
 /// A run that left its worker.
 #[derive(Debug)]
@@ -40,8 +38,9 @@ impl Left {
         Self { row, error, step: Step::End }
     }
 
-    pub(super) fn is(&self, row: &RunRow) -> bool {
-        self.row.id == row.id
+    /// Whether another took the run: it is not ours to end.
+    fn is_lost(&self, now: &RunRow) -> bool {
+        now.fence != self.row.fence || self.error.as_ref().is_some_and(|error| error.code() == Lease::LOST)
     }
 }
 
@@ -59,7 +58,7 @@ impl Queue {
     pub(super) async fn settle_open(&self, work: &mut Work, stop: &Stop) -> Result<()> {
         let mut held = Ok(());
         for mut left in std::mem::take(&mut work.open) {
-            match self.settle(&mut left, &mut work.later, stop).await {
+            match self.settle(&mut left, stop).await {
                 Ok(Settled::Through) => {}
                 Ok(Settled::Open) => work.open.push(left),
                 Err(error) if passes(&error) => {
@@ -73,17 +72,11 @@ impl Queue {
     }
 
     /// Sees to it that a run has an end or waits again, and puts its file away.
-    pub(super) async fn settle(
-        &self,
-        left: &mut Left,
-        later: &mut HashMap<RunId, Later>,
-        stop: &Stop,
-    ) -> Result<Settled> {
+    pub(super) async fn settle(&self, left: &mut Left, stop: &Stop) -> Result<Settled> {
         if left.step == Step::End {
-            if self.end(left, later, stop).await? == RunState::Queued {
+            if !self.end(left, stop).await?.is_end() {
                 return Ok(Settled::Through);
             }
-            later.remove(&left.row.id);
             left.step = Step::PutAway;
         }
         let Some(input) = left.row.input else { return Ok(Settled::Through) };
@@ -102,70 +95,69 @@ impl Queue {
     }
 
     /// Gives the run an end, or has it wait again. Gives where it stands then.
-    async fn end(&self, left: &Left, later: &mut HashMap<RunId, Later>, stop: &Stop) -> Result<RunState> {
+    async fn end(&self, left: &Left, stop: &Stop) -> Result<RunState> {
         let now = self.store.run(&left.row.id).await?;
         let row = now.as_ref().unwrap_or(&left.row);
-        if row.state.is_end() {
+        let warn = || {
             if let Some(error) = &left.error {
                 self.tell.say(Notice::Warned(error.report()));
             }
+        };
+        if row.state.is_end() {
+            warn();
             return Ok(row.state);
+        }
+        if left.is_lost(row) {
+            warn();
+            return Ok(RunState::Queued);
         }
         if end_if_published(&self.project, &self.store, row).await? {
             return Ok(RunState::Succeeded);
         }
+        let journal = Journal::of(&self.project, &self.store, row);
+        if row.cancel_at.is_some() {
+            journal.cancel(row).await?;
+            // What it kept for going on.
+            RunFolder::new(&self.project.state(), &row.id).tidy();
+            return Ok(RunState::Cancelled);
+        }
         if stop.is_interrupting() {
-            requeue(&self.store, &left.row.id, "it was stopped; it starts over").await?;
+            let reason = Some("it was stopped; it starts over".to_owned());
+            let waiting = What::StateEntered { state: RunState::Queued, reason };
             // It did not bring the process down, and may do so as often as any other.
-            self.store.forget_attempt(&left.row.id).await?;
+            self.store.give_back(&row.lease(), waiting).await?;
             self.tell.say(Notice::Requeued(left.row.id.clone()));
             return Ok(RunState::Queued);
         }
         if let Some(error) = &left.error
-            && let Some(passing) = passing(error)
+            && self.try_again(left, row, error).await?
         {
-            // What was paid for is not to be paid for again and again, whoever is at fault.
-            let has_begun = row.turns > left.row.turns;
-            let kind = if has_begun { Passing::Service } else { passing };
-            let services = later.get(&row.id).map_or(0, |later| later.services);
-            if kind == Passing::Machine || services + 1 < TRIES {
-                self.try_again(&left.row, error, kind, later).await?;
-                return Ok(RunState::Queued);
-            }
+            return Ok(RunState::Queued);
         }
         let unfinished = || {
             Diagnostic::new("run::unfinished", "the run stopped without a result")
                 .help("`tidemill logs` shows how far it came")
         };
-        let journal = Journal::of(&self.project, &self.store, &left.row.id);
         match &left.error {
-            Some(error) => journal.fail(&left.row, error).await?,
-            None => journal.fail(&left.row, &unfinished()).await?,
+            Some(error) => journal.fail(row, error).await?,
+            None => journal.fail(row, &unfinished()).await?,
         }
         Ok(RunState::Failed)
     }
-}
 
-impl Queue {
-    /// Has a run wait until what it failed by may have passed.
-    async fn try_again(
-        &self,
-        row: &RunRow,
-        error: &Diagnostic,
-        passing: Passing,
-        later: &mut HashMap<RunId, Later>,
-    ) -> Result<()> {
-        let before = later.get(&row.id).copied().unwrap_or_default();
-        let failures = before.failures.saturating_add(1);
-        let services = before.services + u32::from(passing == Passing::Service);
-        let wait = wait(&row.id, failures);
-        let reason = format!("{}; it is tried again in {}", error.message(), show_duration(wait));
-        requeue(&self.store, &row.id, &reason).await?;
+    /// Has a run wait until what it failed by may have passed. Gives whether there is another try.
+    async fn try_again(&self, left: &Left, row: &RunRow, error: &Diagnostic) -> Result<bool> {
+        let Some(passing) = passing(error) else { return Ok(false) };
+        // What was paid for is not to be paid for again and again, whoever is at fault.
+        let has_begun = row.turns > left.row.turns;
+        let kind = if has_begun { Passing::Service } else { passing };
+        let retry = self.queueing.get(&row.workflow).copied().unwrap_or_default().retry;
+        let again = again(&row.id, row.again.as_ref(), kind, &retry, error, self.clock.now());
+        let Some(again) = again else { return Ok(false) };
         // Attempts count what brought the process down.
-        self.store.forget_attempt(&row.id).await?;
-        later.insert(row.id.clone(), Later { failures, services, at: self.clock.elapsed() + wait });
-        self.tell.say(Notice::TriedAgain { run: row.id.clone(), wait, why: error.report() });
-        Ok(())
+        self.store.give_back(&row.lease(), What::Postponed { again: again.clone() }).await?;
+        self.tell.say(Notice::TriedAgain { run: row.id.clone(), again });
+        Ok(true)
     }
 }
 

@@ -38,10 +38,10 @@ use tokio_util::task::TaskTracker;
 use crate::config::{self, Build, Project, Registry};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
+use crate::owner::Owner;
 use crate::sandbox::docker::belongings::Leftovers;
 use crate::sandbox::docker::pool::Pool;
 use crate::sandbox::docker::traits::Traits;
-use crate::sandbox::owner::Owner;
 use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
 

@@ -10,9 +10,9 @@ use bollard::query_parameters::{
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
+use crate::owner::{Life, Owner};
 use crate::sandbox::docker::errors::{explain, is_missing};
 use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL};
-use crate::sandbox::owner::{Life, Owner};
 
 /// How often what is in use is tried again: with [`PAUSE`], as long as an engine takes to remove a container.
 pub(super) const PATIENCE: usize = 40;

@@ -5,7 +5,7 @@ use mlua::{Lua, MultiValue, Value};
 use super::objects::{CONTENT, Thing};
 use super::{Class, Entry, Field, Module, content, schedule};
 use crate::diagnostic::Diagnostic;
-use crate::script::declare::{agent, image, limits, network, packages, workflow};
+use crate::script::declare::{agent, image, limits, network, packages, queueing, workflow};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
@@ -110,6 +110,7 @@ pub(super) const MODULE: Module = Module {
         &network::NETWORK,
         &network::BOUND,
         &workflow::REPAIR,
+        &queueing::RETRY,
         &DROP,
         &schedule::SCHEDULE,
         &image::IMAGE,

@@ -9,6 +9,7 @@ pub(super) mod manifest;
 mod mounts;
 pub(super) mod network;
 pub(super) mod packages;
+pub(super) mod queueing;
 mod sandbox;
 pub(super) mod schema;
 pub(super) mod workflow;

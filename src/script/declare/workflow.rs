@@ -2,7 +2,7 @@
 
 use mlua::Value;
 
-use super::{agent, environment, limits, manifest, mounts, network, sandbox};
+use super::{agent, environment, limits, manifest, mounts, network, queueing, sandbox};
 use crate::config::{Config, Provider};
 use crate::diagnostic::Diagnostic;
 use crate::event::id::Digest;
@@ -35,6 +35,9 @@ pub(in crate::script) const WORKFLOW: Class = Class {
         field("name", "string", "a word of `a-z`, `0-9`, `-` and `_`, unique in the project"),
         field("description", "string?", "One line for lists."),
         field("triggers", "tidemill.Trigger[]?", "What starts it besides `tidemill run`."),
+        field("priority", "integer?", "Runs of a higher one begin first; 0 without."),
+        field("concurrency", "integer?", "Runs of it at once; as many as the project allows without."),
+        field("retry", "tidemill.Retry?", "What happens when a service fails that a run needs."),
         field(
             "image",
             "tidemill.Image?",
@@ -119,6 +122,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         digest: Digest::of(""),
         triggers,
         schedules,
+        queueing: queueing::read(host, &fields),
         image: fields.with("image", image).unwrap_or_default(),
         sandbox,
         manifest: manifest::read(host, fields.map("manifest")),

@@ -1,4 +1,4 @@
-//! Which process a container belongs to, and whether that process still lives.
+//! Which process a container or a run belongs to, and whether that process still lives.
 
 use std::fmt;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::event::id::Digest;
 
 /// A process: machine, boot, process id and its start time. A reused process id is not mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sandbox) struct Owner {
+pub struct Owner {
     machine: String,
     boot: String,
     pid: u32,
@@ -20,7 +20,7 @@ pub(in crate::sandbox) struct Owner {
 
 /// Whether an owner lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sandbox) enum Life {
+pub enum Life {
     /// It runs.
     Alive,
     /// It has ended.
@@ -31,17 +31,22 @@ pub(in crate::sandbox) enum Life {
 
 impl Owner {
     /// This process.
-    pub(in crate::sandbox) fn this_process() -> Result<Self> {
+    pub fn this_process() -> Result<Self> {
         let pid = std::process::id();
         let start = start_of(pid).ok_or_else(|| {
-            Diagnostic::new("sandbox::no_proc", "cannot read this process's start time from /proc")
-                .help("Tidemill needs a mounted /proc to know which containers are its own")
+            Diagnostic::new("owner::no_proc", "cannot read this process's start time from /proc")
+                .help("Tidemill needs a mounted /proc to know which containers and runs are its own")
         })?;
         Ok(Self { machine: machine(), boot: boot(), pid, start })
     }
 
+    /// Its process id, which means nothing on another machine.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Reads a label.
-    pub(in crate::sandbox) fn parse(label: &str) -> Option<Self> {
+    pub fn parse(label: &str) -> Option<Self> {
         let mut parts = label.split('/');
         let (machine, boot) = (parts.next()?.to_owned(), parts.next()?.to_owned());
         let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -49,7 +54,7 @@ impl Owner {
     }
 
     /// Whether it lives, as far as this machine can tell.
-    pub(in crate::sandbox) fn life(&self) -> Life {
+    pub fn life(&self) -> Life {
         if self.machine != machine() {
             Life::Unknown
         } else if self.boot != boot() {
