@@ -1,11 +1,13 @@
 //! The Lua host: loads a script, reads what it declares, and runs its functions within limits.
 
 pub mod api;
+pub mod archive;
 mod check;
 mod declare;
 mod errors;
 mod fields;
 mod files;
+mod filling;
 mod format;
 mod hooks;
 mod host;
@@ -13,6 +15,7 @@ mod limits;
 mod load;
 mod place;
 mod play;
+mod published;
 mod raised;
 mod reading;
 mod require;

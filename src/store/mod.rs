@@ -10,6 +10,7 @@ mod error;
 mod fold;
 mod ledger;
 mod log;
+mod published;
 mod queue;
 mod retention;
 mod run;
