@@ -20,6 +20,7 @@ mod raised;
 mod reading;
 mod require;
 mod spans;
+pub mod survey;
 mod time;
 mod value;
 mod view;

@@ -15,6 +15,7 @@ mod queue;
 mod retention;
 mod run;
 mod schedules;
+mod versions;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ pub use crate::store::blobs::{Blobs, Stray};
 pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 pub use crate::store::schedules::{Fire, Made};
+pub use crate::store::versions::Version;
 
 use crate::clock::{Clock, SystemClock};
 use crate::diagnostic::Result;
