@@ -26,6 +26,7 @@ mod network;
 mod pool;
 mod queue;
 mod recovery;
+mod reload;
 mod sandbox;
 mod schedules;
 mod script;
@@ -33,6 +34,7 @@ mod store;
 mod story;
 mod support;
 mod unpack;
+mod weekly;
 mod workspace;
 
 /// A file that is not named above would never run.

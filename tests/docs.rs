@@ -131,9 +131,11 @@ async fn this_repositorys_workflows_pass_check() {
     let project = Project::open(root()).expect("a project");
     let checked = script::check(&project, &[]).await;
     let found: Vec<_> = checked.diagnostics.iter().map(tidemill::diagnostic::Diagnostic::report).collect();
-    assert!(found.is_empty(), "{found:?}");
+    // The weekly report asks for a memory, which `check` says is not there yet.
+    assert_eq!(found.iter().map(|report| report.code.as_str()).collect::<Vec<_>>(), ["script::no_effect"]);
+    assert_eq!(checked.mistakes(), 0, "{found:?}");
     let names: Vec<&str> = checked.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
-    assert_eq!(names, ["energy-anomalies", "noop"]);
+    assert_eq!(names, ["energy-anomalies", "noop", "weekly-report"]);
 }
 
 #[tokio::test]

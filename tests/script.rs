@@ -119,7 +119,7 @@ async fn the_example_is_read_unchanged() {
     assert_eq!(workflow.file, "workflows/w.lua");
     assert_eq!(workflow.triggers[0].glob, "energy/*.csv");
     assert_eq!(workflow.image.reference(), "images/python-data");
-    assert_eq!(workflow.manifest.len(), 2);
+    assert_eq!(workflow.manifest.entries().len(), 2);
     assert_eq!(workflow.agent.max_turns, 25);
     assert_eq!(workflow.limits.wall.as_secs(), 600);
     assert_eq!(workflow.repair.attempts, 2);

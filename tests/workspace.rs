@@ -3,6 +3,8 @@
 
 #[path = "workspace/artifacts.rs"]
 mod artifacts;
+#[path = "workspace/asked.rs"]
+mod asked;
 #[path = "workspace/git.rs"]
 mod git;
 #[path = "workspace/project.rs"]
@@ -13,6 +15,7 @@ mod sandbox;
 mod url;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use tidemill::diagnostic::Diagnostic;
@@ -47,8 +50,22 @@ impl Yard {
         self.fill_with(manifest, || (), &Silent).await
     }
 
+    /// What it is given by this value of its field `manifest`.
+    async fn fill_by(&self, manifest: &str) -> Result<Filling, Diagnostic> {
+        self.load_and_fill(manifest, || (), &Silent).await
+    }
+
     /// The same, with something that happens after the script was loaded, and told what takes long.
     async fn fill_with(
+        &self,
+        manifest: &str,
+        between: impl FnOnce(),
+        progress: &dyn Progress,
+    ) -> Result<Filling, Diagnostic> {
+        self.load_and_fill(&format!("{{ {manifest} }}"), between, progress).await
+    }
+
+    async fn load_and_fill(
         &self,
         manifest: &str,
         between: impl FnOnce(),
@@ -58,7 +75,7 @@ impl Yard {
             r#"local mill = require "tidemill"
 return mill.workflow {{
   name = "yard", image = mill.image "x", agent = {{ model = "actor" }}, prompt = "x",
-  manifest = {{ {manifest} }},
+  manifest = {manifest},
 }}
 "#
         );
@@ -68,7 +85,7 @@ return mill.workflow {{
         between();
         let clock = HastyClock::default();
         let sources = Sources { project: &project, store: &self.store, clock: &clock, progress };
-        sources.fill(&loaded.workflow.manifest, &self.run()).await
+        sources.fill_for(&loaded, &Arc::new(self.run())).await
     }
 
     fn run(&self) -> RunView {

@@ -8,7 +8,6 @@ use crate::cli::{Context, Exit, SETTLE, live};
 use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
-use crate::event::id::Digest;
 use crate::event::input::{RawPath, printable};
 use crate::event::state::InputState;
 use crate::report::progress::Steps;
@@ -16,10 +15,11 @@ use crate::report::screen::Screen;
 use crate::run::conductor::{Conductor, Unfinished};
 use crate::run::engines::Engines;
 use crate::run::gc_daily::collect_daily;
-use crate::run::intake::notice::{Notice, Tell};
+use crate::run::intake::notice::{Notice, Swap, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, Lock, WorkflowRoute};
 use crate::run::queue::Conduct;
+use crate::run::reload::Reload;
 use crate::run::sweeping::sweep_now_and_then;
 use crate::run::{abandoned, ended, watching};
 use crate::store::Store;
@@ -39,17 +39,14 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     // What follows ends and removes what dead processes left: not beside one that lives.
     let lock = Daemon::lock(&project)?;
     let (routes, conduct, engines) = prepare(context, &project, &store, args.model.as_deref()).await?;
-    let opened = engines.opened();
     let clock = SystemClock::new();
     let complain = |diagnostic| context.screen.diagnostic(&diagnostic);
-    let scripts: Vec<Digest> = routes.iter().map(|route| route.bundle.clone()).collect();
-    let kept = store.clone();
     let stop = Stop::new();
     let view = live::show(context.screen, &store, None);
+    let work = Work { routes, conduct, engines: engines.clone(), model: args.model };
     let exit = tokio::select! {
-        done = watch(context, lock, &project, store, routes, conduct, stop.clone()) => done,
-        () = sweep_now_and_then(&clock, &opened, complain) => Ok(Exit::Failed),
-        () = collect_daily(&clock, &project, &kept, &scripts, complain) => Ok(Exit::Failed),
+        done = watch(context, lock, &project, store, work, stop.clone()) => done,
+        () = sweep_now_and_then(&clock, || engines.opened(), complain) => Ok(Exit::Failed),
         () = listen(stop.clone()) => Ok(Exit::Cancelled),
     };
     engines.settle(SETTLE).await;
@@ -57,17 +54,26 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     exit
 }
 
+/// What is watched for, and how it is done.
+struct Work {
+    routes: Vec<WorkflowRoute>,
+    conduct: Arc<dyn Conduct>,
+    engines: Engines,
+    /// Stands for the model that a workflow names.
+    model: Option<String>,
+}
+
 /// Watches `project` until `stop`, saying what happens.
-pub async fn watch(
+async fn watch(
     context: &Context,
     lock: Lock,
     project: &Project,
     store: Store,
-    routes: Vec<WorkflowRoute>,
-    conduct: Arc<dyn Conduct>,
+    work: Work,
     stop: Stop,
 ) -> Result<Exit> {
     let screen = context.screen;
+    let Work { routes, conduct, engines, model } = work;
     for route in &routes {
         for glob in &route.globs {
             screen.talk(format!("{} <- {}/{glob}", route.workflow, project.config.folders.inbox.display()));
@@ -84,9 +90,26 @@ pub async fn watch(
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
     let clock = Arc::new(SystemClock::new());
-    let daemon = Daemon::open(lock, project, store, clock, routes, conduct, tell).await?;
+    let daemon =
+        Daemon::open(lock, project, store.clone(), clock.clone(), routes, conduct, tell.clone()).await?;
     screen.talk(format!("watching {}; Ctrl-C stops", project.inbox().display()));
-    daemon.run(stop).await?;
+    let in_force = daemon.in_force();
+    let reload = Reload {
+        project: project.clone(),
+        store: store.clone(),
+        engines,
+        clock: clock.clone(),
+        in_force: in_force.clone(),
+        model,
+        tell,
+        show: Arc::new(move |diagnostic| screen.diagnostic(diagnostic)),
+    };
+    let complain = |diagnostic| screen.diagnostic(&diagnostic);
+    tokio::select! {
+        done = daemon.run(stop) => done?,
+        () = reload.work() => {}
+        () = collect_daily(clock.as_ref(), project, &store, &in_force, complain) => {}
+    }
     screen.talk("stopped");
     Ok(Exit::Succeeded)
 }
@@ -153,6 +176,11 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
         Notice::Skipped { schedule, count, last, reason } => {
             screen.talk(format!("{schedule}: {count} instants up to {last}, no run: {reason}"));
         }
+        Notice::Reloaded { workflow, how } => screen.talk(match how {
+            Swap::New(version) => format!("{workflow}: a new workflow, version {}", version.short()),
+            Swap::Changed(version) => format!("{workflow}: version {} for new runs", version.short()),
+            Swap::Removed => format!("{workflow}: its script is gone; no new runs"),
+        }),
         Notice::PutAway { path, state, to } => {
             let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
             let reason = if *state == InputState::Done { "" } else { " (the reason is beside it)" };

@@ -233,7 +233,7 @@ impl Conductor {
         };
         let filling = tokio::select! {
             () = stop.cancelled() => return Ok(Outcome::Stopped),
-            filling = sources.fill(&workflow.manifest, &work.view) => filling?,
+            filling = sources.fill_for(work.loaded, &work.view) => filling?,
         };
         filling.fits(workflow.limits.disk)?;
         // Making image and files ready is the machine's work, not the run's: the wall limit counts from here.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::id::Digest;
 use crate::run::gc;
+use crate::run::reload::in_force::InForce;
 use crate::store::Store;
 
-/// How often the scripts it is pinned to are made fresh.
+/// How often the scripts new runs are pinned to are made fresh.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Hours between two looks for garbage.
 const DAY: u32 = 24;
@@ -19,13 +19,13 @@ pub async fn collect_daily(
     clock: &dyn Clock,
     project: &Project,
     store: &Store,
-    scripts: &[Digest],
+    in_force: &InForce,
     tell: impl Fn(Diagnostic),
 ) {
     let mut hour: u32 = 0;
     loop {
         clock.sleep(HOUR).await;
-        gc::keep(store, scripts);
+        gc::keep(store, &in_force.bundles());
         if hour.is_multiple_of(DAY)
             && let Err(diagnostic) = collect(clock, project, store).await
         {

@@ -30,6 +30,7 @@ use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::pause::Pause;
 use crate::run::queue::{Conduct, Queue};
+use crate::run::reload::in_force::{InForce, News};
 use crate::run::room::Room;
 use crate::run::schedules::Schedules;
 use crate::store::Store;
@@ -64,6 +65,7 @@ pub struct Daemon {
     watch: Watch,
     queue: Queue,
     schedules: Schedules,
+    in_force: InForce,
     inbox: std::path::PathBuf,
     rescan: Duration,
     _lock: Lock,
@@ -100,14 +102,15 @@ impl Daemon {
         let putter = Arc::new(Putter::new(project.clone(), store.clone(), tell.clone()));
         recover::recover(project, &store, &putter, &tell).await?;
         let wake = Arc::new(Notify::new());
+        let in_force = InForce::new(workflows.clone());
+        let (instants, woken) = (Arc::clone(&clock), Arc::clone(&wake));
         let schedules =
-            Schedules::open(store.clone(), Arc::clone(&clock), &workflows, Arc::clone(&wake), tell.clone())
-                .await?;
-        let queueing = workflows.iter().map(|route| (route.workflow.clone(), route.queueing)).collect();
+            Schedules::open(store.clone(), instants, in_force.clone(), woken, tell.clone()).await?;
         let desk = Desk::open(project, store.clone(), Arc::clone(&clock), workflows, tell.clone()).await?;
         Ok(Self {
             desk,
             schedules,
+            in_force: in_force.clone(),
             watch: Watch::new(&project.inbox()),
             inbox: project.inbox(),
             rescan: project.config.watch.rescan,
@@ -117,7 +120,7 @@ impl Daemon {
                 clock,
                 conduct,
                 holder: Owner::this_process()?,
-                queueing,
+                in_force,
                 putter,
                 tell,
                 room,
@@ -131,9 +134,10 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, watch, queue, schedules, rescan, _lock, .. } = self;
+        let Self { mut desk, watch, queue, mut schedules, in_force, rescan, _lock, .. } = self;
         let intake = async {
-            let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), &stop).await;
+            let news = in_force.subscribe();
+            let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), news, &stop).await;
             if done.is_err() {
                 stop.interrupt();
             }
@@ -157,6 +161,11 @@ impl Daemon {
         intake.and(fire).and(work)
     }
 
+    /// The workflows that new runs are made of, which may be replaced while it works.
+    pub fn in_force(&self) -> InForce {
+        self.in_force.clone()
+    }
+
     /// Whether a daemon watches this project now.
     pub fn watches(project: &Project) -> bool {
         Lock::is_held(&project.state())
@@ -167,6 +176,7 @@ impl Daemon {
         mut watch: Watch,
         queue: &Queue,
         mut pace: Pace,
+        mut news: News,
         stop: &Stop,
     ) -> Result<()> {
         let clock = &queue.clock;
@@ -177,6 +187,10 @@ impl Daemon {
                 || pause.wait(desk.catch_up().await, stop).await?.is_none()
             {
                 continue;
+            }
+            if let Some(routes) = news.news() {
+                desk.follow(&routes)?;
+                pace.anew();
             }
             let began = clock.elapsed();
             let mut asked = pace.asked(began, watch.polled());
@@ -206,6 +220,7 @@ impl Daemon {
             tokio::select! {
                 () = stop.finishing() => {}
                 () = clock.sleep(nap) => {}
+                () = news.changed() => {}
                 () = hints.hint() => tokio::select! {
                     () = stop.finishing() => {}
                     () = clock.sleep(breath) => {}

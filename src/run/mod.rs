@@ -23,6 +23,7 @@ mod pause;
 mod published;
 pub mod queue;
 pub mod redact;
+pub mod reload;
 pub(crate) mod room;
 pub mod route;
 pub mod schedules;

@@ -17,6 +17,7 @@ use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::pause::Pause;
+use crate::run::reload::in_force::InForce;
 use crate::store::{Fire, Made, NewRun, Store};
 use crate::trigger::schedule::due::{Busy, Due, Firing, Skipped, due};
 use crate::trigger::schedule::plan::Plan;
@@ -26,6 +27,7 @@ use crate::workflow::schedule::Schedule;
 pub(crate) struct Schedules {
     store: Store,
     clock: Arc<dyn Clock>,
+    in_force: InForce,
     plans: Vec<(Plan, WorkflowRoute)>,
     /// Told when runs were queued.
     wake: Arc<Notify>,
@@ -37,14 +39,22 @@ impl Schedules {
     /// slept does not count the time.
     const LOOK: Duration = Duration::from_secs(30);
 
-    /// For the schedules of `workflows`. Those that are new count from now.
+    /// For the schedules of the workflows in force. Those that are new count from now.
     pub(crate) async fn open(
         store: Store,
         clock: Arc<dyn Clock>,
-        workflows: &[WorkflowRoute],
+        in_force: InForce,
         wake: Arc<Notify>,
         tell: Tell,
     ) -> Result<Self> {
+        let workflows = in_force.routes();
+        let mut schedules = Self { store, clock, in_force, plans: Vec::new(), wake, tell };
+        schedules.follow(&workflows).await?;
+        Ok(schedules)
+    }
+
+    /// From now on these are the schedules. Those that are new, or have other instants, count from now.
+    async fn follow(&mut self, workflows: &[WorkflowRoute]) -> Result<()> {
         let mut plans = Vec::new();
         for route in workflows {
             for plan in self::plans(&route.workflow, &route.schedules)? {
@@ -53,14 +63,22 @@ impl Schedules {
         }
         let known: Vec<(&str, &str, &Schedule)> =
             plans.iter().map(|(plan, route)| (plan.id(), route.workflow.as_str(), plan.schedule())).collect();
-        store.know_schedules(&known, clock.now()).await?;
-        Ok(Self { store, clock, plans, wake, tell })
+        self.store.know_schedules(&known, self.clock.now()).await?;
+        self.plans = plans;
+        Ok(())
     }
 
     /// Works until nothing new may begin.
-    pub(crate) async fn work(&self, stop: &Stop) -> Result<()> {
+    pub(crate) async fn work(&mut self, stop: &Stop) -> Result<()> {
         let mut pause = Pause::new("schedules", Arc::clone(&self.clock), self.tell.clone());
+        let mut news = self.in_force.subscribe();
         while !stop.is_finishing() {
+            if let Some(routes) = news.news() {
+                if pause.wait(self.follow(&routes).await, stop).await?.is_none() {
+                    news.again();
+                    continue;
+                }
+            }
             // What could not be recorded was not decided: the next round decides it.
             let Some(next) = pause.wait(self.round().await, stop).await? else {
                 continue;
@@ -73,6 +91,7 @@ impl Schedules {
             tokio::select! {
                 () = stop.finishing() => {}
                 () = self.clock.sleep(nap) => {}
+                () = news.changed() => {}
             }
         }
         Ok(())

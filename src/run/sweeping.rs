@@ -10,11 +10,18 @@ use crate::sandbox::{Engine, sweep_scratch};
 /// How often it is looked for.
 pub const EVERY: Duration = Duration::from_secs(60);
 
-/// Sweeps again and again. An engine's complaint is told once, until it works again.
-pub async fn sweep_now_and_then(clock: &dyn Clock, engines: &[Arc<dyn Engine>], tell: impl Fn(Diagnostic)) {
-    let mut complained = vec![false; engines.len()];
+/// Sweeps again and again what `opened` gives: engines that are open stay so and keep their order. An engine's complaint is
+/// told once, until it works again.
+pub async fn sweep_now_and_then(
+    clock: &dyn Clock,
+    opened: impl Fn() -> Vec<Arc<dyn Engine>>,
+    tell: impl Fn(Diagnostic),
+) {
+    let mut complained = Vec::new();
     loop {
         clock.sleep(EVERY).await;
+        let engines = opened();
+        complained.resize(engines.len(), false);
         for (engine, complained) in engines.iter().zip(&mut complained) {
             let swept = engine.sweep().await;
             let before = std::mem::replace(complained, swept.is_err());

@@ -134,7 +134,7 @@ pub async fn find(project: &Project, name: &str) -> Result<Loaded> {
 }
 
 /// The root-relative names of the Lua files directly in the workflows folder, in order.
-fn scripts(project: &Project) -> Result<Vec<String>> {
+pub(super) fn scripts(project: &Project) -> Result<Vec<String>> {
     let folder = &project.config.folders.workflows;
     let unreadable = |error: std::io::Error| {
         let message = format!("cannot read the workflows folder {}", folder.display());

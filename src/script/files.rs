@@ -1,6 +1,6 @@
 //! The files a script may read: those of its project or, for a pinned run, those of its bundle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -16,6 +16,8 @@ pub(super) struct Files {
     origin: Origin,
     /// Name = text; what a run is pinned to.
     read: Mutex<BTreeMap<String, String>>,
+    /// Names that were asked for, whether they were there or not.
+    asked: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Debug)]
@@ -43,7 +45,7 @@ impl Files {
     }
 
     fn new(origin: Origin) -> Self {
-        Self { origin, read: Mutex::default() }
+        Self { origin, read: Mutex::default(), asked: Mutex::default() }
     }
 
     /// Whether this is a pinned run's: what stands on the disk now does not matter.
@@ -56,6 +58,7 @@ impl Files {
         if let Some(text) = self.known(name) {
             return Ok(text);
         }
+        self.ask(name);
         let text = match &self.origin {
             Origin::Pinned(files) => {
                 files.get(name).cloned().ok_or("was not there when the run was queued")?
@@ -79,6 +82,15 @@ impl Files {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The names of all files and folders that were asked for, whether they were there or not.
+    pub(super) fn asked(&self) -> BTreeSet<String> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn ask(&self, name: &str) {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+    }
+
     /// Whether a root-relative file exists, as far as this origin knows.
     pub(super) fn has(&self, name: &str) -> bool {
         match &self.origin {
@@ -92,6 +104,7 @@ impl Files {
         let Origin::Disk { root, .. } = &self.origin else {
             return Err("is read from a pinned run".into());
         };
+        self.ask(name);
         let path = root.join(name);
         let real = path.canonicalize().map_err(|error| because(&error))?;
         let home = root.canonicalize().map_err(|error| because(&error))?;

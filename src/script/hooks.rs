@@ -95,6 +95,11 @@ impl Script {
         Box::new(HookValidate { script: self.clone(), hook })
     }
 
+    /// What the functions know.
+    pub(super) fn host(&self) -> &Host {
+        &self.0.host
+    }
+
     /// Calls a function within the limits, on a thread of its own.
     pub(super) async fn call<T: Send + 'static>(
         &self,
@@ -131,7 +136,7 @@ impl Script {
     }
 
     /// A diagnostic about a function as a whole, its first line underlined.
-    fn nonsense(&self, hook: Hook, code: &'static str, message: &str) -> Diagnostic {
+    pub(super) fn nonsense(&self, hook: Hook, code: &'static str, message: &str) -> Diagnostic {
         let diagnostic = Diagnostic::new(code, message);
         match self.0.host.defined(hook) {
             Some((chunk, line)) => {

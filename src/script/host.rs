@@ -9,6 +9,7 @@ use mlua::{Function, Lua, MultiValue, Value};
 use super::api;
 use super::files::Files;
 use super::limits::Budget;
+use super::published::Filling;
 use super::raised::{Raised, running};
 use super::spans::{CallNode, Spans};
 use crate::config::Project;
@@ -38,6 +39,8 @@ struct State {
     declared: Option<Place>,
     required: Vec<String>,
     named: Vec<(String, Place)>,
+    /// Set while a manifest function works.
+    filling: Option<Filling>,
 }
 
 /// A function for later, and where it stands: asked now, for the state may be busy then.
@@ -101,6 +104,32 @@ impl Host {
                 .into());
         }
         Ok(())
+    }
+
+    /// Raises when `what` is called by a function of a run that is no manifest function: content is declared when the
+    /// script loads, or there.
+    pub(super) fn filling(&self, what: &str) -> mlua::Result<()> {
+        if self.is_running() && !self.is_filling() {
+            return Err(Raised::misuse(format!("`{what}` is content for a manifest"))
+                .help("call it at the top of the script, or in the function that is its `manifest`")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// Whether a manifest function works.
+    pub(super) fn is_filling(&self) -> bool {
+        self.state().filling.is_some()
+    }
+
+    /// What a manifest function may ask, while one works.
+    pub(super) fn asked(&self) -> Option<Filling> {
+        self.state().filling.clone()
+    }
+
+    /// A manifest function begins to work, or has ended.
+    pub(super) fn fill(&self, filling: Option<Filling>) {
+        self.state().filling = filling;
     }
 
     /// Remembers a mistake; loading goes on, so that all are found.

@@ -1,11 +1,13 @@
 //! The Lua host: loads a script, reads what it declares, and runs its functions within limits.
 
 pub mod api;
+pub mod archive;
 mod check;
 mod declare;
 mod errors;
 mod fields;
 mod files;
+mod filling;
 mod format;
 mod hooks;
 mod host;
@@ -13,10 +15,12 @@ mod limits;
 mod load;
 mod place;
 mod play;
+mod published;
 mod raised;
 mod reading;
 mod require;
 mod spans;
+pub mod survey;
 mod time;
 mod value;
 mod view;

@@ -58,7 +58,8 @@ impl UserData for Time {
     }
 }
 
-fn instant(value: &Value) -> Option<Timestamp> {
+/// The instant in a Lua value, when it is one.
+pub(super) fn instant(value: &Value) -> Option<Timestamp> {
     value.as_userdata()?.borrow::<Time>().ok().map(|time| time.at)
 }
 

@@ -16,7 +16,7 @@ use crate::diagnostic::nearest;
 use crate::event::input::printable;
 use crate::workflow::view::{Artifact, RunView, Snapshot};
 
-const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
+pub(super) const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
     Field { name, kind, doc }
 }
 
@@ -48,7 +48,7 @@ pub(super) const RUN: Class = Class {
     ],
 };
 
-const FILE_METHODS: [Field; 4] = [
+pub(super) const FILE_METHODS: [Field; 4] = [
     field(
         "csv",
         "fun(self): fun(): (table<string, string>|nil)",
@@ -153,7 +153,7 @@ fn add_reading<T: Readable + UserData + 'static, M: UserDataMethods<T>>(methods:
 }
 
 /// Expected failures are `nil, why`.
-fn expected<T: IntoLua>(lua: &Lua, result: Result<T, String>) -> mlua::Result<MultiValue> {
+pub(super) fn expected<T: IntoLua>(lua: &Lua, result: Result<T, String>) -> mlua::Result<MultiValue> {
     match result {
         Ok(value) => lua.pack_multi(value),
         Err(why) => lua.pack_multi((Value::Nil, why)),

@@ -11,10 +11,12 @@ mod fold;
 mod group;
 mod ledger;
 mod log;
+mod published;
 mod queue;
 mod retention;
 mod run;
 mod schedules;
+mod versions;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::queue::{Lease, Waiting};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 pub use crate::store::schedules::{Fire, Made};
+pub use crate::store::versions::Version;
 
 use crate::clock::{Clock, SystemClock};
 use crate::diagnostic::Result;

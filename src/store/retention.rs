@@ -89,6 +89,8 @@ impl Store {
         for sql in [
             format!("SELECT what FROM events JOIN runs ON runs.id = events.run WHERE NOT {OUTLIVED}"),
             format!("SELECT script || ' ' || inputs FROM runs WHERE NOT {OUTLIVED}"),
+            // What the next runs are made of; the parameter is there for all alike.
+            "SELECT bundle FROM workflow_versions WHERE ?1 IS NOT NULL".to_owned(),
         ] {
             let mut texts =
                 sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(sql)).bind(before).fetch(&self.0.readers);

@@ -13,6 +13,18 @@ pub struct Agent {
     pub instructions: String,
     /// Model calls at most, repairs included.
     pub max_turns: u32,
+    /// What it keeps from run to run.
+    pub memory: Memory,
+}
+
+/// What an agent keeps from run to run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// Nothing.
+    #[default]
+    None,
+    /// Notes of its own.
+    Notes,
 }
 
 impl Agent {

@@ -1,8 +1,28 @@
 //! What is placed in the sandbox's `/workspace`.
 
 use crate::event::id::{Digest, RunId};
+use crate::workflow::Hook;
 use crate::workflow::mode::Mode;
 use crate::workflow::path::WorkspacePath;
+
+/// What a workflow declares about its workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Manifest {
+    /// The same for every run, in path order.
+    Entries(Vec<Entry>),
+    /// A function of the run.
+    Hook(Hook),
+}
+
+impl Manifest {
+    /// The entries that are known before there is a run.
+    pub fn entries(&self) -> &[Entry] {
+        match self {
+            Self::Entries(entries) => entries,
+            Self::Hook(_) => &[],
+        }
+    }
+}
 
 /// One entry: `path = content`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,7 +27,7 @@ use crate::workflow::expectation::Output;
 use crate::workflow::guardrail::Guardrail;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
-use crate::workflow::manifest::Entry;
+use crate::workflow::manifest::Manifest;
 use crate::workflow::network::Network;
 use crate::workflow::queueing::Queueing;
 use crate::workflow::schedule::Schedule;
@@ -56,8 +56,8 @@ pub struct Workflow {
     pub image: Image,
     /// What its commands may reach.
     pub network: Network,
-    /// What is placed in `/workspace` before the agent starts, in path order.
-    pub manifest: Vec<Entry>,
+    /// What is placed in `/workspace` before the agent starts.
+    pub manifest: Manifest,
     /// Environment variables of its commands.
     pub environment: BTreeMap<String, String>,
     /// Places of the host mounts it asks for; the project file says what is there.

@@ -152,6 +152,12 @@ pub fn later(at: Timestamp, duration: Duration) -> Timestamp {
     at.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
+/// `at` less `duration`; where the calendar begins, its beginning.
+pub fn earlier(at: Timestamp, duration: Duration) -> Timestamp {
+    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+    at.checked_sub(duration).unwrap_or(Timestamp::MIN)
+}
+
 /// A duration to the millisecond, as scripts write it: `1d12h`.
 fn length(duration: Duration) -> String {
     const UNITS: [(&str, u128); 5] =

@@ -12,7 +12,7 @@
 ---@field retry? tidemill.Retry What happens when a service fails that a run needs.
 ---@field image? tidemill.Image Where its commands run: mill.image. Needed unless `sandbox` is another one.
 ---@field sandbox? "docker"|"local"|"none" `docker` without: a hardened container. `local`: this machine's own programs behind bubblewrap, which holds less. `none`: files, and no commands.
----@field manifest? table<string, tidemill.Content> What is placed in /workspace before the agent starts: path = content.
+---@field manifest? (table<string, tidemill.Content>|fun(run: tidemill.Run): table<string, tidemill.Content|tidemill.Published>) What is placed in /workspace before the agent starts: path = content, or a function of the run that gives it.
 ---@field environment? table<string, string> Environment variables of the commands in the sandbox: name = text.
 ---@field mounts? string[] Places of host folders that `mounts` under [sandbox] in tidemill.toml allows, e.g. `/ref`.
 ---@field agent tidemill.Agent Who does the work: { model = ... }.
@@ -30,6 +30,7 @@
 ---@field model string A model of tidemill.toml, or the provider's own name for one.
 ---@field instructions? string|tidemill.Content What it is told before the prompt: text or a `mill.file`.
 ---@field max_turns? integer Model calls at most, repairs included; 30 without.
+---@field memory? boolean Whether it keeps notes from run to run. It has no effect yet, and `check` says so.
 
 ---What one run may use, repairs included.
 ---@class tidemill.Limits
@@ -132,6 +133,13 @@
 ---@field access? "ro"|"rw" `rw` lets the agent change it; `ro` without.
 ---@field mode? string|integer Permission bits of its files in octal, as `chmod` takes them: `"0755"`. Write bits of a `ro` entry do nothing. Without, programs of the project stay programs.
 
+---What `mill.artifacts` takes in a function that is a `manifest`: which artifacts of all runs that succeeded.
+---@class tidemill.Wanted
+---@field workflow string The workflow that published them.
+---@field since? (tidemill.Time|string) Published then or later: a time such as `run.previous_scheduled_at`, or a duration such as `7d` before the instant the run is for. All without.
+---@field until? (tidemill.Time|string) Published before then; up to now without.
+---@field name? string Only of this name: `anomalies.csv`, or `output/anomalies.csv`.
+
 ---What `mill.input`, `mill.file`, `mill.dir`, `mill.text`, `mill.bytes`, `mill.url`, `mill.git` and `mill.artifacts` give: content for the manifest. A `mill.file` also serves as `prompt` or `instructions`.
 ---@class tidemill.Content
 ---@field text fun(self): string The text of a `mill.file` or `mill.text`, for a prompt function.
@@ -170,6 +178,18 @@
 ---@class tidemill.Artifact
 ---@field path string Its path in /workspace.
 ---@field size integer Bytes.
+---@field csv fun(self): fun(): (table<string, string>|nil) Iterates over the rows as tables keyed by the header; raises on a broken row.
+---@field json fun(self): any, (string|nil) The decoded document; nil and why, when it is none.
+---@field text fun(self): (string|nil), (string|nil) The whole text; nil and why, when it is none.
+---@field lines fun(self): fun(): (string|nil) Iterates over the lines without their ends.
+
+---An artifact that another run published: a value for the manifest, which may be read as well. Its bytes are those that were published, or it is refused.
+---@class tidemill.Published
+---@field run_id string The run that published it.
+---@field name string As it stands in that run's folder of the outbox, e.g. `anomalies.csv`.
+---@field path string As its workflow declares it, e.g. `output/anomalies.csv`.
+---@field size integer Bytes.
+---@field published_at tidemill.Time When it was published.
 ---@field csv fun(self): fun(): (table<string, string>|nil) Iterates over the rows as tables keyed by the header; raises on a broken row.
 ---@field json fun(self): any, (string|nil) The decoded document; nil and why, when it is none.
 ---@field text fun(self): (string|nil), (string|nil) The whole text; nil and why, when it is none.
@@ -239,10 +259,10 @@ function mill.url(url, options) end
 ---@return tidemill.Content
 function mill.git(repository, options) end
 
----What the last run of a workflow published, checked against the hashes in its log.
----@param workflow string
+---What the last run of a workflow published, checked against the hashes in its log. With a table, in a manifest function: the list of all artifacts that fit, oldest first, to place or to read.
+---@param workflow string|tidemill.Wanted
 ---@param options? tidemill.Artifacts
----@return tidemill.Content
+---@return tidemill.Content|tidemill.Published[]
 function mill.artifacts(workflow, options) end
 
 ---A handle on an environment variable. Its value never is in Lua, a prompt, a log or the sandbox. Bound to a host, it goes into `network.secrets`: the sandbox has a placeholder, which becomes the value on its way to that host.

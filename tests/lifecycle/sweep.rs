@@ -48,9 +48,13 @@ async fn every_minute_and_a_complaint_is_told_once() {
         (HastyClock::default(), Arc::new(Counting { well_until: 2, ..Counting::default() }));
     let engines: [Arc<dyn Engine>; 1] = [engine.clone()];
     let complaints = AtomicUsize::new(0);
-    let sweeping = sweep_now_and_then(&clock, &engines, |_| {
-        complaints.fetch_add(1, Ordering::Relaxed);
-    });
+    let sweeping = sweep_now_and_then(
+        &clock,
+        || engines.to_vec(),
+        |_| {
+            complaints.fetch_add(1, Ordering::Relaxed);
+        },
+    );
     let four = async {
         while engine.sweeps.load(Ordering::Relaxed) < 4 {
             tokio::task::yield_now().await;

@@ -11,7 +11,7 @@ use tidemill::store::NewRun;
 use super::{Yard, contents, paths};
 
 /// A run of `energy` that published these artifacts, recorded as the conductor does.
-async fn published(yard: &Yard, id: &str, artifacts: &[(&str, &str)]) {
+pub(super) async fn published(yard: &Yard, id: &str, artifacts: &[(&str, &str)]) {
     let run = RunId::parse(id).unwrap();
     let new = NewRun::new(run.clone(), "energy", Trigger::Manual, Digest::of(""), "actor", Timestamp::now());
     yard.store.queue_run(new).await.unwrap();

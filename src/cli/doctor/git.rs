@@ -8,8 +8,9 @@ use crate::workflow::manifest::Content;
 
 /// Its version, where a workflow needs it.
 pub(super) async fn examine(workflows: &[Workflow]) -> Option<Finding> {
-    let needs =
-        |workflow: &&Workflow| workflow.manifest.iter().any(|entry| matches!(entry.content, Content::Git(_)));
+    let needs = |workflow: &&Workflow| {
+        workflow.manifest.entries().iter().any(|entry| matches!(entry.content, Content::Git(_)))
+    };
     let workflow = workflows.iter().find(needs)?;
     let asked = Command::new("git").arg("--version").output().await;
     Some(match asked {

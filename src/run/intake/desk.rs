@@ -75,11 +75,7 @@ impl Desk {
         workflows: Vec<WorkflowRoute>,
         tell: Tell,
     ) -> Result<Self> {
-        let globs = workflows.iter().flat_map(|route| {
-            let workflow = route.workflow.as_str();
-            route.globs.iter().map(move |glob| (workflow, glob.as_str()))
-        });
-        let routes = Routes::new(globs)?;
+        let routes = routes(&workflows)?;
         let settling = remember(&store, &project.config.watch, clock.elapsed()).await?;
         Ok(Self {
             inbox: project.inbox(),
@@ -95,6 +91,13 @@ impl Desk {
             ids: Ids::default(),
             tell,
         })
+    }
+
+    /// From now on files are for these workflows.
+    pub fn follow(&mut self, workflows: &[WorkflowRoute]) -> Result<()> {
+        self.routes = routes(workflows)?;
+        self.workflows = workflows.to_vec();
+        Ok(())
     }
 
     /// After a tick that broke off: begins anew with what the ledger says, and a file that was on its way goes back.
@@ -282,6 +285,14 @@ impl Desk {
         }
         self.record(&[refused]).await
     }
+}
+
+/// The globs of all workflows.
+fn routes(workflows: &[WorkflowRoute]) -> Result<Routes> {
+    Routes::new(workflows.iter().flat_map(|route| {
+        let workflow = route.workflow.as_str();
+        route.globs.iter().map(move |glob| (workflow, glob.as_str()))
+    }))
 }
 
 /// What the ledger knows of the files that stand in the inbox.

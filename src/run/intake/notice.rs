@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::diagnostic::Report;
 use crate::event::again::Again;
-use crate::event::id::RunId;
+use crate::event::id::{Digest, RunId};
 use crate::event::input::RawPath;
 use crate::event::state::InputState;
 
@@ -55,6 +55,13 @@ pub enum Notice {
         /// Why that one makes none.
         reason: &'static str,
     },
+    /// New runs of a workflow use another version of its script from now on.
+    Reloaded {
+        /// Its name.
+        workflow: String,
+        /// What became of it.
+        how: Swap,
+    },
     /// All runs of a file have ended and it was put away.
     PutAway {
         /// Relative to the inbox.
@@ -86,6 +93,17 @@ pub enum Notice {
     GoesOn(&'static str),
     /// Something is not as it should be, and work goes on.
     Warned(Report),
+}
+
+/// What became of a workflow whose script was changed while it was watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Swap {
+    /// It was not there before.
+    New(Digest),
+    /// It has another version.
+    Changed(Digest),
+    /// Its script is gone.
+    Removed,
 }
 
 /// Who is told.

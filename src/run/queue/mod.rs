@@ -25,6 +25,7 @@ use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::pause::Pause;
+use crate::run::reload::in_force::InForce;
 use crate::run::room::Room;
 use crate::store::{RunRow, Store};
 use crate::workflow::queueing::Queueing;
@@ -51,8 +52,8 @@ pub(crate) struct Queue {
     pub(crate) conduct: Arc<dyn Conduct>,
     /// This process.
     pub(crate) holder: Owner,
-    /// How the runs of each workflow stand in it.
-    pub(crate) queueing: BTreeMap<String, Queueing>,
+    /// The workflows, and with them how the runs of each stand in it.
+    pub(crate) in_force: InForce,
     pub(crate) putter: Arc<Putter>,
     pub(crate) tell: Tell,
     pub(crate) room: Room,
@@ -188,15 +189,16 @@ impl Queue {
         work.running.insert(abort.id(), Running { row, stop, abort, told: None });
     }
 
+    /// How the runs of each workflow stand in the queue.
+    fn queueing(&self) -> BTreeMap<String, Queueing> {
+        self.in_force.routes().iter().map(|route| (route.workflow.clone(), route.queueing)).collect()
+    }
+
     fn limits(&self) -> Limits {
         let config = &self.project.config;
         let models = config.models.iter();
         let limited = models.filter_map(|(name, model)| Some((name.clone(), model.concurrency?)));
-        Limits {
-            total: config.watch.concurrency,
-            workflows: self.queueing.clone(),
-            models: limited.collect(),
-        }
+        Limits { total: config.watch.concurrency, workflows: self.queueing(), models: limited.collect() }
     }
 
     async fn out_of_grace(&self, stop: &Stop) {

@@ -151,7 +151,7 @@ impl Queue {
         // What was paid for is not to be paid for again and again, whoever is at fault.
         let has_begun = row.turns > left.row.turns;
         let kind = if has_begun { Passing::Service } else { passing };
-        let retry = self.queueing.get(&row.workflow).copied().unwrap_or_default().retry;
+        let retry = self.queueing().get(&row.workflow).copied().unwrap_or_default().retry;
         let again = again(&row.id, row.again.as_ref(), kind, &retry, error, self.clock.now());
         let Some(again) = again else { return Ok(false) };
         // Attempts count what brought the process down.

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -37,13 +37,15 @@ pub(super) async fn find(
     // From the log, not from the receipt: that lies in the outbox with the files it speaks of.
     let artifacts = Receipt::fold(&store.all_events(&run.id).await?)?.artifacts;
     let folder = project.root.join(run.published.as_deref().unwrap_or_default());
-    let common = artifacts.iter().all(|artifact| artifact.path.starts_with(COMMON));
+    let place = standing(&artifacts);
     let wanted = wanted(handover, &run, artifacts)?;
     let (cache, id) = (cache.clone(), run.id.clone());
     let reading = tokio::task::spawn_blocking(move || {
         let part = |artifact: &Content| {
-            let short = artifact.path.strip_prefix(COMMON).filter(|_| common).unwrap_or(&artifact.path);
-            keep(&folder.join(short), short, artifact, &run, &cache)
+            let name = short(artifact, place).to_owned();
+            let body = Body::File(keep(&folder.join(&name), artifact, &run, &cache)?);
+            // What came out of a sandbox is data.
+            Ok(Part { name, body, digest: Some(artifact.sha256.clone()), program: false })
         };
         wanted.iter().map(part).collect::<Result<Vec<_>>>()
     });
@@ -115,8 +117,28 @@ fn wanted(handover: &Handover, run: &RunRow, artifacts: Vec<Content>) -> Result<
     Ok(found)
 }
 
-/// Takes a published file into the cache, as the bytes that were checked or not at all.
-fn keep(file: &Path, name: &str, artifact: &Content, run: &RunRow, cache: &Cache) -> Result<Part> {
+/// How the paths of a run's artifacts are written in the outbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// As declared.
+    Whole,
+    /// Without the folder that all of them share.
+    Short,
+}
+
+/// How these are.
+pub(super) fn standing(artifacts: &[Content]) -> Standing {
+    let common = artifacts.iter().all(|artifact| artifact.path.starts_with(COMMON));
+    if common { Standing::Short } else { Standing::Whole }
+}
+
+/// Where an artifact stands in its run's folder.
+pub(super) fn short(artifact: &Content, standing: Standing) -> &str {
+    artifact.path.strip_prefix(COMMON).filter(|_| standing == Standing::Short).unwrap_or(&artifact.path)
+}
+
+/// Takes a published file into the cache, as the bytes that were checked or not at all. Gives where they stand.
+pub(super) fn keep(file: &Path, artifact: &Content, run: &RunRow, cache: &Cache) -> Result<PathBuf> {
     let kept = if let Some(kept) = cache.file(&artifact.sha256) {
         Some(kept)
     } else {
@@ -130,19 +152,14 @@ fn keep(file: &Path, name: &str, artifact: &Content, run: &RunRow, cache: &Cache
         })?;
         cache.copy(&mut source, &artifact.sha256)?
     };
-    let Some(kept) = kept else {
+    kept.ok_or_else(|| {
         let message = format!(
             "`{}` of the run {} is not what was published: its hash is another",
             artifact.path, run.id
         );
-        return Err(Diagnostic::new("manifest::changed", message).help(format!(
-            "somebody changed it in the outbox; put it back, or run `{}` again",
-            run.workflow
-        )));
-    };
-    let digest = Some(artifact.sha256.clone());
-    // What came out of a sandbox is data.
-    Ok(Part { name: name.to_owned(), body: Body::File(kept), digest, program: false })
+        Diagnostic::new("manifest::changed", message)
+            .help(format!("somebody changed it in the outbox; put it back, or run `{}` again", run.workflow))
+    })
 }
 
 /// Opens a regular file, never through a link and never waiting for a pipe.

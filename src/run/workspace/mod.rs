@@ -1,5 +1,6 @@
 //! From a manifest to files for the sandbox.
 
+mod archive;
 mod artifacts;
 mod assemble;
 mod cache;
@@ -8,17 +9,21 @@ mod found;
 mod git;
 mod url;
 
+use std::sync::Arc;
+
 use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::origin::Origin;
+use crate::run::workspace::archive::Outbox;
 use crate::run::workspace::assemble::assemble;
 use crate::run::workspace::cache::Cache;
 use crate::run::workspace::found::Found;
 use crate::run::workspace::git::Commits;
 use crate::sandbox::{Placement, Progress};
+use crate::script::Loaded;
 use crate::store::Store;
-use crate::workflow::manifest::{Content, Entry};
+use crate::workflow::manifest::{Content, Entry, Manifest};
 use crate::workflow::units::show_size;
 use crate::workflow::view::RunView;
 
@@ -75,6 +80,17 @@ impl Sources<'_> {
         assembling.await.map_err(|error| {
             Diagnostic::new("run::manifest", "the files of the manifest were not read").cause(error)
         })?
+    }
+
+    /// Every file of what a workflow declares, or of what its manifest function gives for the run.
+    pub async fn fill_for(&self, loaded: &Loaded, run: &Arc<RunView>) -> Result<Filling> {
+        match &loaded.workflow.manifest {
+            Manifest::Entries(entries) => self.fill(entries, run).await,
+            Manifest::Hook(hook) => {
+                let outbox = Arc::new(Outbox::new(self.project, self.store));
+                self.fill(&loaded.script.manifest(*hook, run.clone(), outbox).await?, run).await
+            }
+        }
     }
 
     async fn find(&self, entry: &Entry, run: &RunView, commits: &mut Commits) -> Result<Found> {

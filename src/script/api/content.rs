@@ -2,6 +2,7 @@
 
 pub(super) mod artifacts;
 pub(super) mod git;
+pub(super) mod published;
 pub(super) mod url;
 
 use ignore::gitignore::GitignoreBuilder;
@@ -51,7 +52,7 @@ pub(super) const DIR: Class = Class {
 /// `mill.input(options?)`
 pub(super) fn input(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
-    host.loading("mill.input")?;
+    host.filling("mill.input")?;
     let place = host.call_site(lua, "input", &arguments).argument(0);
     let rights = options(&host, &place, arguments.into_iter().next());
     lua.pack(Thing::Content(Content::Input, rights))
@@ -63,7 +64,7 @@ pub(super) fn file(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let site = host.call_site(lua, "file", &arguments);
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);
-    if host.is_running() {
+    if host.is_running() && !host.is_filling() {
         // Only what was read when the script loaded: a run is pinned to it.
         let Value::String(path) = &value else {
             return Err(Raised::misuse("`mill.file` takes a path").word("file").into());
@@ -80,7 +81,7 @@ pub(super) fn file(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
 /// `mill.dir(path, options?)`
 pub(super) fn dir(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
-    host.loading("mill.dir")?;
+    host.filling("mill.dir")?;
     let site = host.call_site(lua, "dir", &arguments);
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);
@@ -99,7 +100,7 @@ pub(super) fn dir(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
 /// `mill.text(text, options?)`
 pub(super) fn text(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
-    host.loading("mill.text")?;
+    host.filling("mill.text")?;
     let site = host.call_site(lua, "text", &arguments);
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);
@@ -111,7 +112,7 @@ pub(super) fn text(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
 /// `mill.bytes(bytes, options?)`
 pub(super) fn bytes(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
-    host.loading("mill.bytes")?;
+    host.filling("mill.bytes")?;
     let site = host.call_site(lua, "bytes", &arguments);
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);

@@ -9,6 +9,7 @@ use crate::script::declare::{agent, image, limits, network, packages, queueing, 
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
+use crate::script::published;
 use crate::script::time;
 use crate::script::value;
 use crate::script::view;
@@ -90,8 +91,9 @@ pub(super) const MODULE: Module = Module {
         },
         Entry {
             name: "artifacts",
-            signature: "(workflow: string, options?: tidemill.Artifacts): tidemill.Content",
-            doc: "What the last run of a workflow published, checked against the hashes in its log.",
+            signature: "(workflow: string|tidemill.Wanted, options?: tidemill.Artifacts): tidemill.Content|tidemill.Published[]",
+            doc: "What the last run of a workflow published, checked against the hashes in its log. With a table, in a \
+                  manifest function: the list of all artifacts that fit, oldest first, to place or to read.",
             run: content::artifacts::artifacts,
         },
         Entry {
@@ -120,11 +122,13 @@ pub(super) const MODULE: Module = Module {
         &content::url::URL,
         &content::git::GIT,
         &content::artifacts::ARTIFACTS,
+        &content::published::WANTED,
         &CONTENT,
         &view::RUN,
         &time::TIME,
         &view::INPUT,
         &view::ARTIFACT,
+        &published::PUBLISHED,
     ],
 };
 

@@ -2,13 +2,14 @@
 
 use mlua::Value;
 
+use crate::diagnostic::Diagnostic;
 use crate::script::api::objects::Thing;
 use crate::script::api::{Class, Field};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
 use crate::script::value;
-use crate::workflow::agent::Agent;
+use crate::workflow::agent::{Agent, Memory};
 use crate::workflow::manifest::Content;
 
 /// What `agent` takes.
@@ -32,6 +33,11 @@ pub(in crate::script) const AGENT: Class = Class {
             name: "max_turns",
             kind: "integer?",
             doc: "Model calls at most, repairs included; 30 without.",
+        },
+        Field {
+            name: "memory",
+            kind: "boolean?",
+            doc: "Whether it keeps notes from run to run. It has no effect yet, and `check` says so.",
         },
     ],
 };
@@ -60,12 +66,24 @@ pub(super) fn read(host: &Host, place: &Place, value: &Value) -> Option<Agent> {
             help,
         );
     }
+    let memory = fields.with("memory", memory).unwrap_or_default();
     Some(Agent {
+        memory,
         name: fields.text("name").unwrap_or_else(|| "agent".into()),
         model: model.unwrap_or_default(),
         instructions: fields.with("instructions", words).unwrap_or_default(),
         max_turns: max_turns.unwrap_or(Agent::DEFAULT_MAX_TURNS),
     })
+}
+
+fn memory(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Memory> {
+    if !value::flag(host, place, path, value)? {
+        return Some(Memory::None);
+    }
+    let message = "`agent.memory` has no effect yet: nothing is kept from run to run";
+    let warning = place.mark_name(Diagnostic::new("script::no_effect", message), "here").warning();
+    host.mistake(warning.help("the workflow runs as without it; leave it out to be rid of this warning"));
+    Some(Memory::Notes)
 }
 
 /// Text, or the text of a `mill.file`.

@@ -1,10 +1,13 @@
 //! The field `manifest`, and paths of the project.
 
+use std::collections::{HashMap, HashSet};
+
 use mlua::Value;
 
-use crate::script::api::objects::Thing;
+use crate::script::api::objects::{Rights, Thing};
 use crate::script::host::Host;
 use crate::script::place::Place;
+use crate::script::published::Published;
 use crate::script::{files, value};
 use crate::workflow::manifest::{Checkout, Content, Entry, Handover};
 use crate::workflow::path::WorkspacePath;
@@ -70,13 +73,14 @@ pub(in crate::script) fn workspace_path(host: &Host, place: &Place, text: &str) 
 }
 
 /// Reads the field `manifest`.
-pub(super) fn read(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Entry> {
+pub(in crate::script) fn read(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
+    let mut taken = Taken::default();
     for (text, place, value) in items {
         let Some(path) = workspace_path(host, &place, &text) else {
             continue;
         };
-        let Some(Thing::Content(content, rights)) = Thing::of(&value) else {
+        let Some((content, rights)) = content(&value) else {
             let wanted = "mill.input(), mill.file, mill.dir, mill.text, mill.bytes, mill.url, mill.git or \
                           mill.artifacts";
             value::wrong::<()>(host, &place, &format!("manifest[\"{path}\"]"), wanted, &value);
@@ -93,9 +97,7 @@ pub(super) fn read(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Entry
             (Content::Artifacts(Handover { path: None, .. }), false) => {
                 Some(format!("`{path}` gets all artifacts of a run, and is written as a file"))
             }
-            _ if entries.iter().any(|entry| collide(&entry.path, &path)) => {
-                Some(format!("`{path}` is in the way of another entry"))
-            }
+            _ if taken.is_in_the_way_of(&path) => Some(format!("`{path}` is in the way of another entry")),
             _ => None,
         };
         if let Some(message) = message {
@@ -109,17 +111,41 @@ pub(super) fn read(host: &Host, items: Vec<(String, Place, Value)>) -> Vec<Entry
             host.mistake(place.mark_name(mistake, "here").help(help));
             continue;
         }
+        taken.add(&path);
         entries.push(Entry { path, content, access: rights.access, mode: rights.mode });
     }
     entries.sort_by(|left, right| left.path.cmp(&right.path));
     entries
 }
 
-/// Whether two paths cannot both be there: they are the same, or one lies under the other's file.
-fn collide(left: &WorkspacePath, right: &WorkspacePath) -> bool {
-    let bare = |path: &WorkspacePath| path.as_str().trim_end_matches('/').to_owned();
-    let under = |inner: &WorkspacePath, outer: &WorkspacePath| {
-        !outer.is_folder() && inner.parents().any(|parent| parent == outer.as_str())
-    };
-    bare(left) == bare(right) || under(left, right) || under(right, left)
+/// Content, as it was declared or as `mill.artifacts` found it.
+fn content(value: &Value) -> Option<(Content, Rights)> {
+    match Thing::of(value) {
+        Some(Thing::Content(content, rights)) => Some((content, rights)),
+        Some(_) => None,
+        None => Published::handover(value).map(|found| (Content::Artifacts(found), Rights::default())),
+    }
+}
+
+/// The paths of entries so far.
+#[derive(Debug, Default)]
+struct Taken {
+    /// Without the `/` of folders, and whether it is a folder.
+    paths: HashMap<String, bool>,
+    /// Folders that entries lie in.
+    above: HashSet<String>,
+}
+
+impl Taken {
+    /// Whether both cannot be there: they are the same, or one lies under the other's file.
+    fn is_in_the_way_of(&self, path: &WorkspacePath) -> bool {
+        let bare = path.as_str().trim_end_matches('/');
+        let under_a_file = path.parents().any(|parent| self.paths.get(parent) == Some(&false));
+        self.paths.contains_key(bare) || under_a_file || (!path.is_folder() && self.above.contains(bare))
+    }
+
+    fn add(&mut self, path: &WorkspacePath) {
+        self.paths.insert(path.as_str().trim_end_matches('/').to_owned(), path.is_folder());
+        self.above.extend(path.parents().map(str::to_owned));
+    }
 }

@@ -14,11 +14,12 @@ use crate::script::host::Host;
 use crate::script::place::Place;
 use crate::script::value;
 use crate::workflow::Workflow;
-use crate::workflow::agent::{Agent, Prompt, Repair};
+use crate::workflow::agent::{Agent, Memory, Prompt, Repair};
 use crate::workflow::expectation::Output;
 use crate::workflow::guardrail::Guardrail;
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
+use crate::workflow::manifest::Manifest;
 use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
 
@@ -51,8 +52,8 @@ pub(in crate::script) const WORKFLOW: Class = Class {
         ),
         field(
             "manifest",
-            "table<string, tidemill.Content>?",
-            "What is placed in /workspace before the agent starts: path = content.",
+            "(table<string, tidemill.Content>|fun(run: tidemill.Run): table<string, tidemill.Content|tidemill.Published>)?",
+            "What is placed in /workspace before the agent starts: path = content, or a function of the run that gives it.",
         ),
         field(
             "environment",
@@ -125,7 +126,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         queueing: queueing::read(host, &fields),
         image: fields.with("image", image).unwrap_or_default(),
         sandbox,
-        manifest: manifest::read(host, fields.map("manifest")),
+        manifest: manifest(host, &fields),
         environment: fields.with("environment", environment::read).unwrap_or_default(),
         mounts: mounts::read(host, &fields),
         agent: agent.unwrap_or(Agent {
@@ -133,6 +134,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
             model: String::new(),
             instructions: String::new(),
             max_turns: Agent::DEFAULT_MAX_TURNS,
+            memory: Memory::None,
         }),
         prompt: fields.with("prompt", prompt).unwrap_or(Prompt::Text(String::new())),
         limits,
@@ -181,6 +183,13 @@ fn image(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Image>
     match Thing::of(value) {
         Some(Thing::Image(image)) => Some(image),
         _ => value::wrong(host, place, path, "a mill.image", value),
+    }
+}
+
+fn manifest(host: &Host, fields: &Fields<'_>) -> Manifest {
+    match fields.value("manifest") {
+        Value::Function(function) => Manifest::Hook(host.keep(function)),
+        _ => Manifest::Entries(manifest::read(host, fields.map("manifest"))),
     }
 }
 

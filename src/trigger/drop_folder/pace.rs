@@ -35,6 +35,11 @@ impl Pace {
         Self { rescan, whole: Duration::ZERO, poll: Duration::ZERO }
     }
 
+    /// The whole inbox is to be looked at as soon as may be: what counts has changed.
+    pub fn anew(&mut self) {
+        self.whole = Duration::ZERO;
+    }
+
     /// What is to be looked at `now`, given the folders without file events.
     pub fn asked<'a>(&self, now: Duration, polled: impl Iterator<Item = &'a Path>) -> Scope {
         if now >= self.whole {

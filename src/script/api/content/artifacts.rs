@@ -2,7 +2,7 @@
 
 use mlua::{Lua, MultiValue, Value};
 
-use super::{ACCESS, MODE, rights};
+use super::{ACCESS, MODE, published, rights};
 use crate::event::id::RunId;
 use crate::script::api::objects::{Rights, Thing};
 use crate::script::api::{Class, Field};
@@ -38,11 +38,15 @@ pub(in crate::script::api) const ARTIFACTS: Class = Class {
     ],
 };
 
-/// `mill.artifacts(workflow, options?)`
+/// `mill.artifacts(workflow, options?)`, and `mill.artifacts { ... }` in a manifest function.
 pub(in crate::script::api) fn artifacts(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
-    host.loading("mill.artifacts")?;
+    host.filling("mill.artifacts")?;
     let site = host.call_site(lua, "artifacts", &arguments);
+    if published::asks(&arguments) {
+        let query = arguments.into_iter().next().unwrap_or(Value::Nil);
+        return published::list(lua, &host, &site.argument(0), query);
+    }
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);
     let place = site.argument(0);

@@ -40,7 +40,7 @@ pub(in crate::script::api) const GIT: Class = Class {
 /// `mill.git(repository, options)`
 pub(in crate::script::api) fn git(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
-    host.loading("mill.git")?;
+    host.filling("mill.git")?;
     let site = host.call_site(lua, "git", &arguments);
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);

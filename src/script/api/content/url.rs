@@ -39,7 +39,7 @@ pub(super) const CREDENTIALS: &str = "the address holds a user name or a passwor
 /// `mill.url(url, options)`
 pub(in crate::script::api) fn url(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
-    host.loading("mill.url")?;
+    host.filling("mill.url")?;
     let site = host.call_site(lua, "url", &arguments);
     let mut arguments = arguments.into_iter();
     let value = arguments.next().unwrap_or(Value::Nil);
