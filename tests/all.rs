@@ -25,6 +25,7 @@ mod model;
 mod network;
 mod pool;
 mod recovery;
+mod resume;
 mod sandbox;
 mod schedules;
 mod script;

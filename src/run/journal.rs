@@ -55,6 +55,10 @@ impl agent::Journal for Journal {
         self.store.append(&self.run, what).await.map(drop)
     }
 
+    fn clean(&self, text: &str) -> String {
+        self.redactor.clean(text)
+    }
+
     async fn payload(&self, text: &str) -> Result<Payload> {
         self.store.payload(&self.redactor.clean(text)).await
     }

@@ -6,6 +6,9 @@ use crate::store::run::RunRow;
 
 /// What `event` changes in the row. Pure, so that the row can always be told from the log.
 pub(super) fn fold(row: &mut RunRow, event: &Event) {
+    if is_progress(&event.what) {
+        row.attempts = 0;
+    }
     match &event.what {
         What::StateEntered { state, .. } => {
             row.state = *state;
@@ -44,12 +47,28 @@ pub(super) fn fold(row: &mut RunRow, event: &Event) {
         | What::GuardrailChecked { .. }
         | What::ModelRequested { .. }
         | What::ModelRetried { .. }
+        | What::Said { .. }
         | What::ToolStarted { .. }
         | What::ToolEnded { .. }
+        | What::Checkpointed { .. }
+        | What::Resumed { .. }
         | What::LimitReached { .. }
         | What::ArtifactCollected { .. }
         | What::ChecksEnded { .. }
         | What::KeptAside { .. }
         | What::Warned { .. } => {}
     }
+}
+
+/// Whether a run that is interrupted later goes on behind this point: whatever interrupts it then is not the same thing
+/// again and again.
+fn is_progress(what: &What) -> bool {
+    matches!(
+        what,
+        What::PromptReady { .. }
+            | What::ModelResponded { .. }
+            | What::ToolEnded { .. }
+            | What::ChecksEnded { .. }
+            | What::Published { .. }
+    )
 }

@@ -176,7 +176,7 @@ pub(super) async fn add(
         .map_err(failed)?;
     sqlx::query(
         "UPDATE runs SET last_seq = ?2, state = ?3, started_at = ?4, ended_at = ?5, turns = ?6, usage = ?7,
-         cost_usd = ?8, published = ?9, report = ?10 WHERE id = ?1",
+         cost_usd = ?8, published = ?9, report = ?10, attempts = ?11 WHERE id = ?1",
     )
     .bind(run.as_str())
     .bind(last + 1)
@@ -188,6 +188,7 @@ pub(super) async fn add(
     .bind(row.cost.map(Cost::usd))
     .bind(&row.published)
     .bind(row.report.as_ref().map(to_json).transpose()?)
+    .bind(row.attempts)
     .execute(&mut *connection)
     .await
     .map_err(failed)?;

@@ -100,7 +100,7 @@ pub struct RunRow {
     pub published: Option<String>,
     /// Why it ended, for every end but success.
     pub report: Option<Report>,
-    /// How often the queue started it.
+    /// How often the queue started it since it came further the last time.
     pub attempts: u32,
 }
 

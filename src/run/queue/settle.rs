@@ -115,7 +115,7 @@ impl Queue {
             return Ok(RunState::Succeeded);
         }
         if stop.is_interrupting() {
-            requeue(&self.store, &left.row.id, "it was stopped; it starts over").await?;
+            requeue(&self.store, &left.row.id, "it was stopped; it goes on later").await?;
             // It did not bring the process down, and may do so as often as any other.
             self.store.forget_attempt(&left.row.id).await?;
             self.tell.say(Notice::Requeued(left.row.id.clone()));
@@ -169,7 +169,7 @@ impl Queue {
     }
 }
 
-/// Sends a run back to the start of its story.
+/// Has a run wait again; it goes on where it was.
 pub(crate) async fn requeue(store: &Store, run: &RunId, reason: &str) -> Result<()> {
     let waiting = What::StateEntered { state: RunState::Queued, reason: Some(reason.to_owned()) };
     store.append(run, waiting).await.map(drop)
