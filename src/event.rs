@@ -5,12 +5,15 @@
 
 pub mod again;
 pub mod finding;
+pub mod finish;
 pub mod id;
 pub mod input;
 pub mod isolation;
 pub mod network;
 pub mod origin;
 pub mod payload;
+pub mod resumed;
+pub mod said;
 pub mod state;
 pub mod trigger;
 pub mod usage;
@@ -22,12 +25,15 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Report;
 use crate::event::again::Again;
 use crate::event::finding::Finding;
+use crate::event::finish::Finish;
 use crate::event::id::{Digest, RunId};
 use crate::event::input::InputFile;
 use crate::event::isolation::Isolation;
 use crate::event::network::{Contact, Use};
 use crate::event::origin::Origin;
 use crate::event::payload::Payload;
+use crate::event::resumed::How;
+use crate::event::said::Occasion;
 use crate::event::state::RunState;
 use crate::event::trigger::{Params, Trigger};
 use crate::event::usage::{Cost, Usage};
@@ -168,6 +174,13 @@ pub enum What {
         text: Payload,
         /// The tool calls it asks for, in order.
         calls: Vec<ToolCall>,
+        /// All of it word for word, as it goes back to the model: JSON of the conversation's items. Empty in logs of
+        /// earlier versions.
+        #[serde(default)]
+        items: Payload,
+        /// Why it stopped.
+        #[serde(default)]
+        finish: Finish,
         /// Tokens used, as the server counted them, or our estimate where it does not count.
         usage: Usage,
         /// What that costs, when the price is known.
@@ -187,12 +200,22 @@ pub enum What {
         /// What that costs, when the price is known.
         cost: Option<Cost>,
     },
+    /// The host says something to the model.
+    Said {
+        /// Why.
+        occasion: Occasion,
+        /// What.
+        text: Payload,
+    },
     /// A tool call begins.
     ToolStarted {
         /// Turn, from 1.
         turn: u32,
         /// The call.
         call: ToolCall,
+        /// The id its command has in the sandbox, by which another host can follow it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        process: Option<u32>,
     },
     /// A tool call ended, by whatever way; the model is told `output`.
     ToolEnded {
@@ -209,6 +232,24 @@ pub enum What {
         outcome: ToolOutcome,
         /// Milliseconds it took.
         millis: u64,
+    },
+    /// The workspace as it is after a turn was kept: a new sandbox can be filled with it.
+    Checkpointed {
+        /// Turn, from 1.
+        turn: u32,
+        /// The list of all its files: a blob.
+        tree: Digest,
+        /// Files that had changed since the last time.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// The run was interrupted, and goes on.
+    Resumed {
+        /// Where it stood.
+        from: RunState,
+        /// How it goes on.
+        how: How,
     },
     /// A limit was reached.
     LimitReached {
@@ -296,4 +337,8 @@ pub enum ToolOutcome {
     TimedOut,
     /// The run was stopped while it ran.
     Stopped,
+    /// Its host and its sandbox ended while it ran.
+    Interrupted,
+    /// It was never begun: a limit or a stop came first.
+    NotCarriedOut,
 }

@@ -27,6 +27,7 @@ mod pool;
 mod queue;
 mod recovery;
 mod reload;
+mod resume;
 mod sandbox;
 mod schedules;
 mod script;

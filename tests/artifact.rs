@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tidemill::artifact::{Destination, Receipt, folder_name, keep_aside, publish};
 use tidemill::diagnostic::Diagnostic;
 use tidemill::event::finding::Finding;
+use tidemill::event::finish::Finish;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::{InputFile, RawPath};
 use tidemill::event::isolation::{Execution, Isolation};
@@ -40,6 +41,8 @@ fn events() -> Vec<Event> {
         turn,
         text: Payload::Inline("hm".to_owned()),
         calls: Vec::new(),
+        items: Payload::default(),
+        finish: Finish::Stop,
         usage: usage(tokens),
         cost: Some(Cost::from_usd(dollars)),
         millis: 5,

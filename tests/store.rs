@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+use tidemill::event::finish::Finish;
 use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::{Fingerprint, InputChange, InputFile, RawPath};
 use tidemill::event::payload::Payload;
@@ -43,6 +44,8 @@ fn responded(tokens: u64, cost: Option<f64>) -> What {
         turn: 1,
         text: Payload::Inline("hello".to_owned()),
         calls: Vec::new(),
+        items: Payload::default(),
+        finish: Finish::Stop,
         usage: Usage { input_tokens: tokens, ..Usage::default() },
         cost: cost.map(Cost::from_usd),
         millis: 1,

@@ -44,6 +44,12 @@ impl Limit {
         Self { name: "turns", reason: format!("all {max} turns of `agent.max_turns` are used") }
     }
 
+    /// One that the log speaks of; nothing when this version knows no such limit.
+    pub fn recalled(name: &str, reason: &str) -> Option<Self> {
+        let known = ["turns", "cost_usd", "tokens", "wall"].into_iter().find(|known| *known == name)?;
+        Some(Self { name: known, reason: reason.to_owned() })
+    }
+
     /// The time is over.
     pub fn wall(wall: Duration) -> Self {
         let reason = format!("the wall limit of {} is used up", show_duration(wall));

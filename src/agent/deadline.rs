@@ -15,6 +15,7 @@ pub struct Deadline {
     stop: CancellationToken,
     start: Duration,
     wall: Duration,
+    used: Duration,
 }
 
 /// Why waiting ended early.
@@ -32,8 +33,13 @@ impl Deadline {
 
     /// Starts counting now.
     pub fn new(clock: Arc<dyn Clock>, stop: CancellationToken, wall: Duration) -> Self {
+        Self::after(clock, stop, wall, Duration::ZERO)
+    }
+
+    /// Starts counting now, with so much of it used before.
+    pub fn after(clock: Arc<dyn Clock>, stop: CancellationToken, wall: Duration, used: Duration) -> Self {
         let start = clock.elapsed();
-        Self { clock, stop, start, wall }
+        Self { clock, stop, start, wall, used }
     }
 
     /// The whole limit.
@@ -48,7 +54,8 @@ impl Deadline {
 
     /// Time left, the closing turn's share included.
     pub fn left_in_all(&self) -> Duration {
-        self.wall.saturating_sub(self.clock.elapsed().saturating_sub(self.start))
+        let now = self.clock.elapsed().saturating_sub(self.start);
+        self.wall.saturating_sub(self.used.saturating_add(now))
     }
 
     /// Waits for `work`, until its time is over or a stop comes.

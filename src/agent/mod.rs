@@ -4,10 +4,13 @@
 //! asks for, each one past the guardrails. It ends with an answer, at a limit, by a guardrail, or when it is stopped.
 
 pub mod budget;
+pub mod calls;
 pub mod closing;
 pub mod conversation;
 pub mod deadline;
+pub mod recall;
 pub mod respond;
+pub mod resume;
 pub mod tools;
 pub mod turn;
 
@@ -23,6 +26,7 @@ use crate::clock::Clock;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::payload::Payload;
+use crate::event::said::Occasion;
 use crate::guard::{Outcome, Pipeline, Subject};
 use crate::model::Model;
 
@@ -32,11 +36,30 @@ pub trait Journal: Send + Sync {
     /// Appends an event. Nothing that follows from it may happen before this returns.
     async fn append(&self, what: What) -> Result<()>;
 
+    /// Text without secrets, as it may be recorded and told to a model.
+    fn clean(&self, text: &str) -> String;
+
     /// Makes text fit for an event.
     async fn payload(&self, text: &str) -> Result<Payload>;
 
     /// Keeps a file's content and names it.
     async fn keep(&self, file: &Path) -> Result<Payload>;
+}
+
+/// Keeps the workspace as it is, so that it outlives its sandbox. Implemented by `run`.
+#[async_trait]
+pub trait Keeper: Send + Sync {
+    /// Keeps it after the tool calls of a turn. What cannot be kept is a warning in the log, not an error.
+    async fn keep(&self, turn: u32) -> Result<()>;
+}
+
+/// Whether the sandbox is the one in which an earlier host's calls began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Continuity {
+    /// It is, and what they began may still run.
+    Same,
+    /// It is another one.
+    New,
 }
 
 /// Everything an agent works with.
@@ -50,6 +73,10 @@ pub struct Agent<'a> {
     pub guards: &'a Pipeline,
     /// Where events go.
     pub journal: &'a dyn Journal,
+    /// Who keeps the workspace.
+    pub keeper: &'a dyn Keeper,
+    /// Whether calls that began before can be followed.
+    pub continuity: Continuity,
     /// Where time comes from.
     pub clock: &'a dyn Clock,
     /// When it must be done, and whether it was stopped.
@@ -86,31 +113,52 @@ impl Agent<'_> {
 
     /// Works until there is an answer or a reason to stop.
     pub async fn work(&self, conversation: &mut Conversation, budget: &mut Budget) -> Result<Ended> {
-        let mut silent = 0;
         loop {
-            if conversation.turn >= self.max_turns {
-                let limit = Limit::turns(self.max_turns);
-                return self.close(conversation, budget, limit).await;
-            }
-            match self.turn(conversation, budget).await? {
-                Turn::Used => silent = 0,
-                Turn::Answered(text) => return self.judge_answer(text).await,
-                Turn::Silent if silent < Self::SILENT_TURNS => {
-                    silent += 1;
-                    conversation.say(
-                        "Your last answer was empty. Use a tool to go on, or say in words that you are done.",
-                    );
-                }
-                Turn::Silent => return Err(gone_silent(self.model.name(), silent + 1)),
-                Turn::Limit(limit) => return self.close(conversation, budget, limit).await,
-                Turn::Stopped => return Ok(Ended::Stopped),
-            }
             if conversation.denied > Self::DENIED_CALLS {
                 let (guard, reason) = conversation.last_denial.take().unwrap_or_default();
                 let reason = format!("{} tool calls were denied; the last: {reason}", conversation.denied);
                 return Ok(Ended::Denied { guard, reason });
             }
+            if conversation.turn >= self.max_turns {
+                let limit = Limit::turns(self.max_turns);
+                return self.close(conversation, budget, limit).await;
+            }
+            let turn = self.turn(conversation, budget).await?;
+            if let Some(ended) = self.after(turn, conversation, budget).await? {
+                return Ok(ended);
+            }
         }
+    }
+
+    /// What a turn means for the work: nothing when it goes on.
+    async fn after(
+        &self,
+        turn: Turn,
+        conversation: &mut Conversation,
+        budget: &mut Budget,
+    ) -> Result<Option<Ended>> {
+        match turn {
+            Turn::Used => conversation.silent = 0,
+            Turn::Answered(text) => return self.judge_answer(text).await.map(Some),
+            Turn::Silent if conversation.silent < Self::SILENT_TURNS => {
+                let nudge =
+                    "Your last answer was empty. Use a tool to go on, or say in words that you are done.";
+                self.say(conversation, Occasion::Silence, nudge).await?;
+            }
+            Turn::Silent => return Err(gone_silent(self.model.name(), conversation.silent + 1)),
+            Turn::Limit(limit) => return self.close(conversation, budget, limit).await.map(Some),
+            Turn::Stopped => return Ok(Some(Ended::Stopped)),
+        }
+        Ok(None)
+    }
+
+    /// Says something to the model, on the record.
+    pub async fn say(&self, conversation: &mut Conversation, occasion: Occasion, text: &str) -> Result<()> {
+        let text = self.journal.clean(text);
+        let said = self.journal.payload(&text).await?;
+        self.journal.append(What::Said { occasion, text: said }).await?;
+        conversation.say(occasion, text);
+        Ok(())
     }
 
     async fn judge_answer(&self, text: String) -> Result<Ended> {

@@ -63,15 +63,24 @@ impl Agent<'_> {
                 Ok(Err(error)) => Ok(error),
                 Err(cut) => Err(cut),
             };
-            if let Some(usage) = streamed.usage(request) {
-                let cost = budget.settle(usage);
-                self.journal.append(What::ModelCut { turn, usage, cost }).await?;
+            let usage = streamed.usage(request);
+            if let Some(usage) = usage {
+                self.book_cut(turn, usage, budget).await?;
             }
             let error = match ended {
                 Ok(error) => error,
                 Err(cut) => return Ok(Reply::Cut(cut)),
             };
-            let (wait, reason) = self.wait_before_retry(error, tries)?;
+            let (wait, reason) = match self.wait_before_retry(error, tries) {
+                Ok(waits) => waits,
+                Err(diagnostic) => {
+                    // A server that says no takes nothing; without a word here it would count as lost.
+                    if usage.is_none() {
+                        self.book_cut(turn, Usage::default(), budget).await?;
+                    }
+                    return Err(diagnostic);
+                }
+            };
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             self.journal.append(What::ModelRetried { turn, reason, wait_ms }).await?;
             if let Err(cut) = self.deadline.race(self.clock.sleep(wait)).await {
@@ -79,6 +88,11 @@ impl Agent<'_> {
             }
             tries += 1;
         }
+    }
+
+    pub(crate) async fn book_cut(&self, turn: u32, usage: Usage, budget: &mut Budget) -> Result<()> {
+        let cost = budget.settle(usage);
+        self.journal.append(What::ModelCut { turn, usage, cost }).await
     }
 
     /// How long to wait and why, or the error when waiting is no use.

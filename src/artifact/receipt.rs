@@ -57,6 +57,9 @@ pub struct Receipt {
     pub cost_usd: Option<Cost>,
     /// Answers of the model.
     pub turns: u32,
+    /// How often the run was interrupted and went on.
+    #[serde(default)]
+    pub interruptions: u32,
     /// Every verdict, in order.
     pub guardrails: Vec<Guarded>,
     /// Every round of checks, in order.
@@ -183,6 +186,7 @@ impl Receipt {
             usage: Usage::default(),
             cost_usd: Some(Cost::ZERO),
             turns: 0,
+            interruptions: 0,
             guardrails: Vec::new(),
             checks: Vec::new(),
             times: Times { queued: first.at, started: None, ended: first.at, wall_ms: 0 },
@@ -242,6 +246,7 @@ impl Receipt {
                 self.usage += *usage;
                 self.cost_usd = self.cost_usd.zip(*cost).map(|(all, one)| all + one);
             }
+            What::Resumed { .. } => self.interruptions += 1,
             What::ArtifactCollected { path, size, digest } => self.collect(path, *size, digest),
             What::ChecksEnded { attempt, findings } => {
                 self.checks.push(Checked { attempt: *attempt, findings: findings.clone() });

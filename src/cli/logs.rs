@@ -75,7 +75,9 @@ async fn whole(store: &Store, event: &Event) -> Result<Event> {
             let kept = whole.take().unwrap_or_else(|| output.clone());
             *output = Payload::Inline(store.text(&kept).await?);
         }
-        What::ModelResponded { text, .. } => *text = Payload::Inline(store.text(text).await?),
+        What::ModelResponded { text, .. } | What::Said { text, .. } => {
+            *text = Payload::Inline(store.text(text).await?)
+        }
         _ => {}
     }
     Ok(event)

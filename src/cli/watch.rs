@@ -130,6 +130,12 @@ async fn prepare(
     }
     abandoned::bury(project, store).await?;
     ended::tidy(project, store).await?;
+    if ended::let_go(project, store).await? > 0 {
+        for engine in engines.opened() {
+            // What it complains about, it complains about again at the next sweep, which tells.
+            let _ = engine.sweep().await;
+        }
+    }
     let steps = Arc::new(Steps::new(context.screen));
     let conductor = Conductor::new(project, store, engines.clone(), steps, Unfinished::Waits);
     Ok((routes, Arc::new(conductor), engines))
@@ -186,7 +192,7 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             let reason = if *state == InputState::Done { "" } else { " (the reason is beside it)" };
             screen.talk(format!("{}: {state}, put into {to}{reason}", path.display()));
         }
-        Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and starts over")),
+        Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and goes on")),
         Notice::TriedAgain { run, again } => screen.talk(format!("run {run} is {again}")),
         Notice::Finishing(runs) => screen.talk(finishing(*runs)),
         Notice::Paused { what, why } => screen.talk(format!("{what} pauses: {}", warning(why))),
@@ -196,11 +202,11 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
 }
 
 fn finishing(runs: usize) -> String {
-    let (count, it, starts) = match runs {
-        1 => ("1 run".to_owned(), "it", "it starts"),
-        runs => (format!("{runs} runs"), "them", "they start"),
+    let (count, it, goes) = match runs {
+        1 => ("1 run".to_owned(), "it", "it goes"),
+        runs => (format!("{runs} runs"), "them", "they go"),
     };
-    format!("finishing {count}; Ctrl-C again stops {it}, and {starts} over next time")
+    format!("finishing {count}; Ctrl-C again stops {it}, and {goes} on next time")
 }
 
 fn warning(report: &Report) -> String {

@@ -21,6 +21,12 @@ pub enum Payload {
     },
 }
 
+impl Default for Payload {
+    fn default() -> Self {
+        Self::Inline(String::new())
+    }
+}
+
 impl Payload {
     /// Bytes above which text goes to the blob store: a log of many turns must stay quick to read.
     pub const INLINE_LIMIT: usize = 64 * 1024;

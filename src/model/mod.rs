@@ -14,6 +14,7 @@ mod retry_after;
 pub mod scripted;
 pub mod server;
 
+pub use crate::event::finish::Finish;
 pub use estimate::estimate_tokens;
 pub use open::{open, price};
 
@@ -137,17 +138,6 @@ impl Response {
             _ => None,
         })
     }
-}
-
-/// Why a model stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finish {
-    /// It was done. Calls count whatever the server says here.
-    Stop,
-    /// It ran into its output limit: text and arguments may be cut.
-    Length,
-    /// The provider withheld it.
-    Refused,
 }
 
 /// Why a model did not answer.

@@ -2,7 +2,7 @@
 
 use crate::event::finding::Finding;
 use crate::event::verdict::{Stage, Verdict};
-use crate::event::{Event, What};
+use crate::event::{Event, ToolOutcome, What};
 
 /// The parts of a run a person asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,6 +21,8 @@ pub struct Outline {
     pub learned: Option<Vec<String>>,
     /// Tool calls made.
     pub tool_calls: usize,
+    /// How often it was interrupted and went on.
+    pub interruptions: usize,
 }
 
 impl Outline {
@@ -39,7 +41,10 @@ impl Outline {
                     outline.image = Some((reference.clone(), digest.clone()));
                 }
                 What::NetworkLearned { allow } => outline.learned = Some(allow.clone()),
-                What::ToolEnded { .. } => outline.tool_calls += 1,
+                What::ToolEnded { outcome, .. } if *outcome != ToolOutcome::NotCarriedOut => {
+                    outline.tool_calls += 1;
+                }
+                What::Resumed { .. } => outline.interruptions += 1,
                 _ => {}
             }
         }

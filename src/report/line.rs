@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::event::network::Use;
 use crate::event::origin::{Kind, Origin};
 use crate::event::state::RunState;
+use crate::event::usage::Usage;
 use crate::event::verdict::Verdict;
 use crate::event::{Event, ToolCall, ToolOutcome, What};
 use crate::workflow::units::{show_duration, show_size};
@@ -28,6 +29,8 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
         What::StateEntered { state: RunState::Queued, reason: None }
         | What::PromptReady { .. }
         | What::ModelRequested { .. }
+        | What::ModelCut { usage: Usage { input_tokens: 0, output_tokens: 0, .. }, .. }
+        | What::Checkpointed { .. }
         | What::GuardrailChecked { verdict: Verdict::Pass, .. } => return None,
         What::Postponed { again } => format!("waits, and is {again}"),
         What::RunQueued { workflow, trigger, inputs, model, retry_of, .. } => {
@@ -100,6 +103,8 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
             }
             words
         }
+        What::Said { text, .. } => format!("told the model\n{}", quote(text.preview(), detail)),
+        What::Resumed { from, how } => format!("interrupted while {from}; goes on {how}"),
         What::ToolStarted { call, .. } => format!("{}\n{}", call.tool, quote(&call_words(call), detail)),
         What::ToolEnded { output, outcome, millis, .. } => {
             let outcome = match outcome {
@@ -109,6 +114,8 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
                 ToolOutcome::Withheld => "withheld",
                 ToolOutcome::TimedOut => "timed out",
                 ToolOutcome::Stopped => "stopped",
+                ToolOutcome::Interrupted => "interrupted",
+                ToolOutcome::NotCarriedOut => "not carried out",
             };
             let took = show_duration(Duration::from_millis(*millis));
             format!("{outcome} in {took}\n{}", quote(output.preview().trim_end(), detail))

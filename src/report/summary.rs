@@ -73,6 +73,9 @@ pub fn summary(facts: &Facts<'_>, outline: &Outline) -> String {
         facts.usage.input_tokens,
         facts.usage.output_tokens
     );
+    if outline.interruptions > 0 {
+        let _ = write!(text, "\nwent on after {}", count(outline.interruptions, "interruption"));
+    }
     safe(&text)
 }
 

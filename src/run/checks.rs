@@ -35,6 +35,7 @@ pub async fn collect(
     let paths: Vec<WorkspacePath> =
         loaded.workflow.outputs.iter().map(|output| output.path.clone()).collect();
     let into = folder.artifacts(attempt);
+    folder.forget_artifacts(attempt);
     RunFolder::make(&into)?;
     let collected = sandbox.collect(&paths, &Caps::default(), &into).await;
     let collected = collected.map_err(|error| error.during("take the outputs out"))?;

@@ -1,4 +1,4 @@
-//! Files of runs that have ended and whose process was killed before it could tidy up.
+//! What runs have left that have ended, and whose process was killed before it could tidy up.
 
 use std::fs;
 
@@ -6,6 +6,7 @@ use crate::config::Project;
 use crate::diagnostic::Result;
 use crate::event::id::RunId;
 use crate::run::folder::RunFolder;
+use crate::sandbox::Awaited;
 use crate::store::Store;
 
 /// Removes what ended runs needed only while they worked; what was kept aside stays. Gives how many runs had some.
@@ -27,4 +28,18 @@ pub async fn tidy(project: &Project, store: &Store) -> Result<usize> {
         }
     }
     Ok(tidied)
+}
+
+/// Lets go of sandboxes that wait for a run which has ended, or is not known any more: the next sweep takes them. Gives
+/// how many those are.
+pub async fn let_go(project: &Project, store: &Store) -> Result<usize> {
+    let awaited = Awaited::new(&project.state());
+    let mut gone = 0;
+    for (name, run) in awaited.all()? {
+        if store.run(&run).await?.is_none_or(|run| run.state.is_end()) {
+            awaited.forget(&name);
+            gone += 1;
+        }
+    }
+    Ok(gone)
 }

@@ -7,7 +7,7 @@ use crate::event::id::RunId;
 use crate::store::RunRow;
 
 /// Parts that are only needed while the run works.
-const PASSING: [&str; 2] = ["input", "artifacts"];
+const PASSING: [&str; 3] = ["input", "artifacts", "passing"];
 
 /// The code of what fails because a disk is full.
 pub const DISK_FULL: &str = "run::disk_full";
@@ -52,10 +52,15 @@ impl RunFolder {
         })
     }
 
-    /// Removes the artifacts of an earlier attempt to carry the run out.
-    pub fn forget_artifacts(&self) {
+    /// Removes what a dead process took out for attempt number `attempt`.
+    pub fn forget_artifacts(&self, attempt: u32) {
         // Where there are none, nothing is to be removed.
-        let _ = std::fs::remove_dir_all(self.0.join("artifacts"));
+        let _ = std::fs::remove_dir_all(self.artifacts(attempt));
+    }
+
+    /// Where files are on their way from the workspace to the blob store.
+    pub fn passing(&self) -> PathBuf {
+        self.0.join("passing")
     }
 
     /// Whether it holds anything that is only needed while the run works.
@@ -68,7 +73,7 @@ impl RunFolder {
         if run.input.is_some() {
             self.tidy();
         } else {
-            self.forget_artifacts();
+            let _ = std::fs::remove_dir_all(self.0.join("artifacts"));
         }
     }
 

@@ -10,7 +10,10 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
-use crate::store::{Store, Stray};
+use crate::event::state::RunState;
+use crate::run::checkpoint::tree::Tree;
+use crate::run::past::Past;
+use crate::store::{RunFilter, Store, Stray};
 
 /// Content this young may be about to be mentioned.
 const YOUNG: Duration = Duration::from_secs(24 * 60 * 60);
@@ -67,9 +70,25 @@ pub async fn find(project: &Project, store: &Store, now: Timestamp) -> Result<Ga
         (folders, bytes)
     })
     .await?;
-    let wanted = store.mentioned(garbage.before).await?;
+    let mut wanted = store.mentioned(garbage.before).await?;
+    wanted.extend(kept_workspaces(store).await?);
     garbage.strays = store.blobs().strays(wanted, SystemTime::now() - YOUNG).await?;
     Ok(garbage)
+}
+
+/// The files of workspaces to which a run that has not ended may come back.
+async fn kept_workspaces(store: &Store) -> Result<Vec<Digest>> {
+    let mut wanted = Vec::new();
+    for state in RunState::ALL.into_iter().filter(|state| !state.is_end()) {
+        let filter = RunFilter { workflow: None, state: Some(state), limit: None };
+        for run in store.runs(&filter).await? {
+            let past = Past::of(&store.all_events(&run.id).await?);
+            if let Some((_, tree)) = past.checkpoint {
+                wanted.extend(Tree::read(store, &tree).await?.0.into_iter().map(|leaf| leaf.digest));
+            }
+        }
+    }
+    Ok(wanted)
 }
 
 /// Removes it. Gives the bytes of content that are free now; the database keeps its size and fills the room anew.

@@ -64,6 +64,10 @@ impl agent::Journal for Journal {
         self.store.append_under(&self.lease, what).await.map(drop)
     }
 
+    fn clean(&self, text: &str) -> String {
+        self.redactor.clean(text)
+    }
+
     async fn payload(&self, text: &str) -> Result<Payload> {
         self.store.payload(&self.redactor.clean(text)).await
     }

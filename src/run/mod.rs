@@ -4,6 +4,7 @@
 //! [`intake`] turns dropped files into queued runs, [`queue`] works them off.
 
 pub mod abandoned;
+pub mod checkpoint;
 pub mod checks;
 pub mod conductor;
 pub mod ended;
@@ -18,6 +19,7 @@ pub mod journal;
 pub mod models;
 pub mod network;
 pub mod outcome;
+pub mod past;
 pub mod patience;
 mod pause;
 mod published;
@@ -27,6 +29,10 @@ pub mod reload;
 pub(crate) mod room;
 pub mod route;
 pub mod schedules;
+mod shelter;
+mod story;
 pub mod sweeping;
+mod taken;
 pub mod watching;
+mod work;
 pub mod workspace;

@@ -3,6 +3,7 @@
 //! [`Engine`] makes sandboxes, [`Sandbox`] is one of them. The loop stays on the host: nothing secret goes in, and
 //! what comes out is hostile until it has been checked.
 
+mod awaited;
 mod collect;
 pub mod docker;
 mod exact;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-pub use tidemill_helper::message::Stdio;
+pub use tidemill_helper::message::{Entry, Kind as EntryKind, Stdio};
 use tokio::sync::mpsc;
 
 use crate::diagnostic::{Diagnostic, Result};
@@ -32,7 +33,7 @@ use crate::event::What;
 use crate::event::id::{Digest, RunId};
 use crate::event::isolation::Isolation;
 use crate::sandbox::gateway::Outside;
-use crate::sandbox::helper::Process;
+use crate::sandbox::helper::{Held, Process};
 use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Access;
@@ -41,6 +42,7 @@ use crate::workflow::network::Network;
 use crate::workflow::path::WorkspacePath;
 use crate::workflow::view::Artifact;
 
+pub use awaited::Awaited;
 pub use scratch::sweep_scratch;
 
 /// Makes images ready and sandboxes out of them.
@@ -51,6 +53,22 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// Starts a sandbox for one run and reads its isolation back. Fails when it is weaker than asked for.
     async fn start(&self, run: &RunId, image: &ReadyImage, spec: &Spec) -> Result<Arc<dyn Sandbox>>;
+
+    /// Whether an image of that digest stands on the engine.
+    async fn has(&self, _digest: &str) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The sandbox `id` that an earlier process started for the run, when it still runs and can be gone on with; it
+    /// becomes this process's to remove. Nothing for sandboxes that end with their process.
+    async fn reattach(&self, _run: &RunId, _id: &str, _spec: &Spec) -> Result<Option<Arc<dyn Sandbox>>> {
+        Ok(None)
+    }
+
+    /// Removes all that earlier processes left running for the run.
+    async fn release(&self, _run: &RunId) -> Result<()> {
+        Ok(())
+    }
 
     /// Removes what dead processes of ours left behind; says how many things that were. What belongs to a live
     /// process is not touched.
@@ -129,12 +147,28 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
     /// it started is left.
     async fn exec(&self, command: &Command) -> Result<Executed, SandboxError>;
 
+    /// As [`Sandbox::exec`], with an id of the caller's, by which a host that comes later finds it: while its end is
+    /// [held](Executed::held), a second command of that id is the first one again, told from its beginning. Sandboxes
+    /// that end with their host need no such id.
+    async fn exec_as(&self, _id: u32, command: &Command) -> Result<Executed, SandboxError> {
+        self.exec(command).await
+    }
+
     /// Starts a command that is followed while it runs. It is killed when what is given goes away.
     async fn start(&self, command: &Command, stdio: Stdio) -> Result<Process, SandboxError>;
 
     /// Follows a command that an earlier host started and [left](Process::leave); `seen` bytes of its output are not
     /// told again.
     async fn follow(&self, id: u32, seen: u64) -> Result<Process, SandboxError>;
+
+    /// From now on it outlives this process when that dies: another one that carries the run out finds it again. Where
+    /// that is not possible, nothing happens.
+    fn outlive(&self, _run: &RunId) -> Result<()> {
+        Ok(())
+    }
+
+    /// All that stands in the workspace, folders included, in no order; an error when there is more than `most`.
+    async fn list(&self, most: u64) -> Result<Vec<Entry>, SandboxError>;
 
     /// Reads at most `limit` bytes of a regular file, as the agent could.
     async fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError>;
@@ -151,6 +185,9 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
     /// Removes it and everything that belongs to it. A second call does nothing.
     async fn remove(&self) -> Result<()>;
 }
+
+/// Folders below each other that a list of the workspace opens.
+const DEEPEST: u32 = 128;
 
 /// Permissions of a placed file where none are said.
 const USUAL_MODE: u32 = 0o644;
@@ -244,6 +281,8 @@ pub struct Executed {
     pub output: Output,
     /// How long it took.
     pub took: Duration,
+    /// Keeps its end in the sandbox, so that a host that comes later finds it there.
+    pub held: Option<Held>,
 }
 
 /// What a command printed: head and tail at hand, the whole in a file.

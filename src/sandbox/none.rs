@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,8 +22,8 @@ use crate::sandbox::exact;
 use crate::sandbox::folders::Folders;
 use crate::sandbox::helper::Process;
 use crate::sandbox::{
-    Body, Caps, Collected, Command, Engine, Executed, Placed, Placement, Progress, ReadyImage, Sandbox,
-    SandboxError, Spec, Stdio,
+    Body, Caps, Collected, Command, Engine, Entry, EntryKind, Executed, Placed, Placement, Progress,
+    ReadyImage, Sandbox, SandboxError, Spec, Stdio,
 };
 use crate::workflow::image::Image;
 use crate::workflow::manifest::Access;
@@ -157,6 +160,19 @@ fn write(file: &Placement, target: &Path) -> io::Result<()> {
     }
 }
 
+/// What stands at `path`; nothing when it has just gone away.
+fn entry(path: &Path, root: &Path) -> Option<Entry> {
+    let data = path.symlink_metadata().ok()?;
+    let changed = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Entry {
+        kind: if data.is_dir() { EntryKind::Folder } else { EntryKind::File },
+        size: data.len(),
+        mode: data.mode() & 0o7777,
+        changed: u64::try_from(changed.as_nanos()).unwrap_or(u64::MAX),
+        path: path.strip_prefix(root).ok()?.as_os_str().as_bytes().to_vec(),
+    })
+}
+
 fn no_commands() -> SandboxError {
     SandboxError::Unfit("this workflow has `sandbox = \"none\"`, so no commands run".to_owned())
 }
@@ -190,6 +206,25 @@ impl Sandbox for Files {
 
     async fn follow(&self, _: u32, _: u64) -> Result<Process, SandboxError> {
         Err(no_commands())
+    }
+
+    async fn list(&self, most: u64) -> Result<Vec<Entry>, SandboxError> {
+        let root = self.folder.join(WORKSPACE);
+        let (mut entries, mut folders) = (Vec::new(), vec![root.clone()]);
+        while let Some(folder) = folders.pop() {
+            // A workspace in which nothing was placed has no folder yet.
+            for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+                let Some(entry) = entry(&path, &root) else { continue };
+                if entries.len() as u64 >= most {
+                    return Err(SandboxError::Unfit(format!("holds more than {most} entries")));
+                }
+                if entry.kind == EntryKind::Folder {
+                    folders.push(path);
+                }
+                entries.push(entry);
+            }
+        }
+        Ok(entries)
     }
 
     async fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError> {

@@ -75,12 +75,28 @@ pub(super) fn fold(row: &mut Folded, event: &Event) {
         | What::GuardrailChecked { .. }
         | What::ModelRequested { .. }
         | What::ModelRetried { .. }
+        | What::Said { .. }
         | What::ToolStarted { .. }
         | What::ToolEnded { .. }
+        | What::Checkpointed { .. }
+        | What::Resumed { .. }
         | What::LimitReached { .. }
         | What::ArtifactCollected { .. }
         | What::ChecksEnded { .. }
         | What::KeptAside { .. }
         | What::Warned { .. } => {}
     }
+}
+
+/// Whether a run that is interrupted later goes on behind this point: whatever interrupts it then is not the same thing
+/// again and again.
+pub(super) fn is_progress(what: &What) -> bool {
+    matches!(
+        what,
+        What::PromptReady { .. }
+            | What::ModelResponded { .. }
+            | What::ToolEnded { .. }
+            | What::ChecksEnded { .. }
+            | What::Published { .. }
+    )
 }

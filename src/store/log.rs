@@ -13,7 +13,7 @@ use crate::event::{Event, What};
 use crate::store::Store;
 use crate::store::column::{instant, json, micros, moment, rounded, to_json};
 use crate::store::error::{explain, unreadable};
-use crate::store::fold::{Folded, fold};
+use crate::store::fold::{Folded, fold, is_progress};
 use crate::store::queue::Lease;
 use crate::store::run::{NewRun, again, fence};
 
@@ -225,7 +225,7 @@ pub(super) async fn add(connection: &mut SqliteConnection, append: &Append, at: 
         "UPDATE runs SET last_seq = ?2, state = ?3, started_at = ?4, ended_at = ?5, turns = ?6, usage = ?7,
          cost_usd = ?8, published = ?9, report = ?10, again = ?11, run_at = ?12,
          holder = CASE WHEN ?13 THEN NULL ELSE holder END,
-         attempts = CASE WHEN ?14 THEN max(attempts - 1, 0) ELSE attempts END WHERE id = ?1",
+         attempts = CASE WHEN ?15 THEN 0 WHEN ?14 THEN max(attempts - 1, 0) ELSE attempts END WHERE id = ?1",
     )
     .bind(run.as_str())
     .bind(last + 1)
@@ -241,6 +241,7 @@ pub(super) async fn add(connection: &mut SqliteConnection, append: &Append, at: 
     .bind(row.again.as_ref().map(|again| micros(again.at)))
     .bind(row.lets_go())
     .bind(append.attempt == Attempt::Forgotten)
+    .bind(is_progress(&event.what))
     .execute(&mut *connection)
     .await
     .map_err(failed)?;

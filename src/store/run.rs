@@ -112,7 +112,7 @@ pub struct RunRow {
     pub published: Option<String>,
     /// Why it ended, for every end but success.
     pub report: Option<Report>,
-    /// How often the queue started it.
+    /// How often the queue started it since it came further the last time.
     pub attempts: u32,
     /// How often it was taken; what is written with less is refused.
     pub fence: u64,

@@ -686,16 +686,16 @@ async fn a_run_that_published_before_the_crash_is_not_done_again() {
 }
 
 #[tokio::test]
-async fn a_run_that_brings_the_process_down_three_times_fails() {
+async fn a_run_that_brings_the_process_down_again_and_again_at_one_point_fails() {
     let project = Project::new();
-    let run = left_behind(&project, 3, None).await;
+    let run = left_behind(&project, 10, None).await;
     let watching = watching(&project, &[]).await;
     let row = watching.store.run(&run).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Failed);
-    assert_eq!(row.report.unwrap().message, "interrupted 3 times");
+    assert_eq!(row.report.unwrap().message, "interrupted 10 times without coming any further");
     watching.finish().await;
     let reason = fs::read_to_string(project.path("failed/a.csv.reason.txt")).unwrap();
-    assert!(reason.contains("interrupted 3 times [run::interrupted]"), "{reason}");
+    assert!(reason.contains("without coming any further [run::interrupted]"), "{reason}");
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn a_schedule_fires_and_its_run_succeeds() {
     let mut prompts = Vec::new();
     for run in &runs {
         assert_eq!(run.state, RunState::Succeeded, "{:?}", run.report);
-        assert_eq!((run.trigger.as_str(), run.attempts), ("schedule", 1));
+        assert_eq!((run.trigger.as_str(), run.attempts), ("schedule", 0));
         let folder = stage.project.path(run.published.clone().unwrap());
         assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "one two three");
         for event in stage.store.all_events(&run.id).await.unwrap() {

@@ -16,6 +16,7 @@ use tempfile::NamedTempFile;
 use crate::diagnostic::Result;
 use crate::event::{ToolCall, ToolOutcome};
 use crate::model::{Finish, ToolSpec};
+use crate::sandbox::helper::Held;
 use crate::sandbox::{Sandbox, SandboxError};
 
 /// A tool the model may ask for.
@@ -27,8 +28,46 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// Whether the arguments fit; the error is told to the model.
     fn check(&self, arguments: &Value) -> Result<(), String>;
 
-    /// Carries it out within the time `left`. An error ends the run; what the model can mend is an outcome.
-    async fn call(&self, arguments: &Value, left: Duration) -> Result<Told>;
+    /// What becomes of a call whose host ended while it ran.
+    fn class(&self) -> Class;
+
+    /// Whether it can change the workspace.
+    fn effect(&self) -> Effect {
+        Effect::Changes
+    }
+
+    /// Carries it out within the time it is left. An error ends the run; what the model can mend is an outcome.
+    async fn call(&self, arguments: &Value, given: Given) -> Result<Told>;
+}
+
+/// What a call is given besides its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Given {
+    /// Time that is left.
+    pub left: Duration,
+    /// The id of its command in the sandbox, for a call that is [`Class::Sandboxed`].
+    pub process: Option<u32>,
+}
+
+/// What becomes of a call that had begun when its host ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// It goes on in the sandbox without a host, and is followed again; when the sandbox is gone as well, the model is
+    /// told that it was interrupted.
+    Sandboxed,
+    /// It may have had effects nobody can see from here: a person must look before it is done again.
+    Once,
+    /// It is carried out again, which comes to the same.
+    Repeatable,
+}
+
+/// What a call does to the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It looks.
+    Looks,
+    /// It may change it.
+    Changes,
 }
 
 /// What a tool tells the model.
@@ -40,12 +79,14 @@ pub struct Told {
     pub output: String,
     /// All it printed, when `output` is cut.
     pub whole: Option<NamedTempFile>,
+    /// Keeps it in the sandbox until its end is recorded.
+    pub held: Option<Held>,
 }
 
 impl Told {
     /// An outcome in words.
     pub fn of(outcome: ToolOutcome, output: String) -> Self {
-        Self { outcome, output, whole: None }
+        Self { outcome, output, whole: None, held: None }
     }
 }
 
@@ -105,10 +146,20 @@ impl Toolbox {
         Ok(arguments)
     }
 
+    /// What becomes of a call whose host ended. One of a tool that does not exist is answered again.
+    pub fn class(&self, tool: &str) -> Class {
+        self.find(tool).map_or(Class::Repeatable, Tool::class)
+    }
+
+    /// Whether a call can change the workspace.
+    pub fn effect(&self, tool: &str) -> Effect {
+        self.find(tool).map_or(Effect::Looks, Tool::effect)
+    }
+
     /// Carries a call out. The arguments come from [`Toolbox::arguments`].
-    pub async fn call(&self, tool: &str, arguments: &Value, left: Duration) -> Result<Told> {
+    pub async fn call(&self, tool: &str, arguments: &Value, given: Given) -> Result<Told> {
         match self.find(tool) {
-            Some(tool) => tool.call(arguments, left).await,
+            Some(tool) => tool.call(arguments, given).await,
             None => Ok(Told::of(ToolOutcome::Failed, format!("There is no tool `{tool}`."))),
         }
     }

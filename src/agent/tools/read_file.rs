@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::agent::tools::{Told, Tool, object, parse, told_or_failed};
+use crate::agent::tools::{Class, Effect, Given, Told, Tool, object, parse, told_or_failed};
 use crate::diagnostic::Result;
 use crate::event::ToolOutcome;
 use crate::model::ToolSpec;
@@ -65,7 +64,15 @@ impl Tool for ReadFile {
         WorkspacePath::parse(&arguments.path).map(drop).map_err(|why| format!("`path` {why}"))
     }
 
-    async fn call(&self, arguments: &Value, _: Duration) -> Result<Told> {
+    fn class(&self) -> Class {
+        Class::Repeatable
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Looks
+    }
+
+    async fn call(&self, arguments: &Value, _: Given) -> Result<Told> {
         let parsed = parse::<Arguments>(arguments).and_then(|arguments| {
             let path = WorkspacePath::parse(&arguments.path).map_err(str::to_owned)?;
             Ok((path, arguments))

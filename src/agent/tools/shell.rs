@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::agent::tools::{Told, Tool, object, parse, told_or_failed};
+use crate::agent::tools::{Class, Given, Told, Tool, object, parse, told_or_failed};
 use crate::diagnostic::Result;
 use crate::event::ToolOutcome;
 use crate::model::ToolSpec;
@@ -67,16 +67,24 @@ impl Tool for Shell {
         Ok(())
     }
 
-    async fn call(&self, arguments: &Value, left: Duration) -> Result<Told> {
+    fn class(&self) -> Class {
+        Class::Sandboxed
+    }
+
+    async fn call(&self, arguments: &Value, given: Given) -> Result<Told> {
         let arguments: Arguments = match parse(arguments) {
             Ok(arguments) => arguments,
             Err(complaint) => return Ok(Told::of(ToolOutcome::Failed, complaint)),
         };
         let asked =
             arguments.timeout_seconds.map_or(self.longest, |seconds| Duration::from_secs(seconds.max(1)));
-        let timeout = asked.min(self.longest).min(left);
+        let timeout = asked.min(self.longest).min(given.left);
         let command = Command { argv: vec!["sh".into(), "-c".into(), arguments.command], timeout };
-        match self.sandbox.exec(&command).await {
+        let done = match given.process {
+            Some(id) => self.sandbox.exec_as(id, &command).await,
+            None => self.sandbox.exec(&command).await,
+        };
+        match done {
             Ok(executed) => Ok(tell(executed, timeout, self.sandbox.isolation().memory_bytes)),
             Err(error) => told_or_failed(error),
         }
@@ -115,5 +123,5 @@ fn tell(executed: Executed, timeout: Duration, memory: u64) -> Told {
         text.push_str(&String::from_utf8_lossy(&output.tail));
     }
     let outcome = if executed.timed_out { ToolOutcome::TimedOut } else { ToolOutcome::Done };
-    Told { outcome, output: text, whole: executed.output.whole }
+    Told { outcome, output: text, whole: executed.output.whole, held: executed.held }
 }

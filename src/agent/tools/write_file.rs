@@ -1,13 +1,12 @@
 //! `write_file`: a text file into the workspace.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::agent::tools::{Told, Tool, object, parse, told_or_failed};
+use crate::agent::tools::{Class, Given, Told, Tool, object, parse, told_or_failed};
 use crate::diagnostic::Result;
 use crate::event::ToolOutcome;
 use crate::model::ToolSpec;
@@ -67,7 +66,11 @@ impl Tool for WriteFile {
         Arguments::place(arguments).map(drop)
     }
 
-    async fn call(&self, arguments: &Value, _: Duration) -> Result<Told> {
+    fn class(&self) -> Class {
+        Class::Repeatable
+    }
+
+    async fn call(&self, arguments: &Value, _: Given) -> Result<Told> {
         let (path, content) = match Arguments::place(arguments) {
             Ok(place) => place,
             Err(complaint) => return Ok(Told::of(ToolOutcome::Failed, complaint)),

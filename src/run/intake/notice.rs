@@ -71,7 +71,7 @@ pub enum Notice {
         /// Relative to the project; nothing when the file had vanished.
         to: Option<RawPath>,
     },
-    /// A run was broken off and starts over.
+    /// A run was broken off and goes on.
     Requeued(RunId),
     /// A run failed by something that passes, and is tried again.
     TriedAgain {

@@ -18,8 +18,8 @@ use crate::run::published::end_if_published;
 use crate::run::queue::requeue;
 use crate::store::{InputRow, RunRow, Store};
 
-/// A run that brought the process down this often is not tried again.
-pub(super) const ATTEMPTS: u32 = 3;
+/// A run that brought the process down this often without coming any further is not tried again.
+pub(super) const ATTEMPTS: u32 = 10;
 
 /// Puts everything right.
 pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, tell: &Tell) -> Result<()> {
@@ -37,7 +37,7 @@ pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, t
     // One that lost its runs so and lives all the same writes nothing more.
     store.release_all().await?;
     for run in store.unended().await? {
-        start_over(project, store, &run, tell).await?;
+        go_on(project, store, &run, tell).await?;
     }
     for row in claimed {
         warn(putter.put_away(row.id).await);
@@ -98,17 +98,17 @@ fn complete(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
     })
 }
 
-async fn start_over(project: &Project, store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
+async fn go_on(project: &Project, store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
     if end_if_published(project, store, run).await? || run.state == RunState::Queued {
         return Ok(());
     }
     if run.attempts >= ATTEMPTS {
-        let message = format!("interrupted {} times", run.attempts);
+        let message = format!("interrupted {} times without coming any further", run.attempts);
         let why = Diagnostic::new("run::interrupted", message)
             .help("tidemill or the machine went down each time this run was in work; `tidemill logs` shows how far it came");
         return Journal::of(project, store, run).fail(run, &why).await;
     }
-    requeue(store, &run.id, "tidemill ended while it was in work; it starts over").await?;
+    requeue(store, &run.id, "tidemill ended while it was in work; it goes on").await?;
     tell.say(Notice::Requeued(run.id.clone()));
     Ok(())
 }

@@ -20,7 +20,7 @@ impl Stop {
         self.finish.cancel();
     }
 
-    /// Runs in work are broken off as well, and start over next time.
+    /// Runs in work are broken off as well, and go on next time.
     pub fn interrupt(&self) {
         self.finish.cancel();
         self.interrupt.cancel();

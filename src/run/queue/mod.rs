@@ -40,7 +40,7 @@ pub(crate) use settle::requeue;
 pub trait Conduct: Send + Sync {
     /// Carries `run` out and gives its end state; everything that happened is in its log by then.
     ///
-    /// When `stop` fires it leaves soon and may leave the run without an end: it starts over later.
+    /// When `stop` fires it leaves soon and may leave the run without an end: it goes on later.
     async fn conduct(&self, run: &RunRow, stop: CancellationToken) -> Result<RunState>;
 }
 

@@ -122,7 +122,7 @@ impl Queue {
             return Ok(RunState::Cancelled);
         }
         if stop.is_interrupting() {
-            let reason = Some("it was stopped; it starts over".to_owned());
+            let reason = Some("it was stopped; it goes on later".to_owned());
             let waiting = What::StateEntered { state: RunState::Queued, reason };
             // It did not bring the process down, and may do so as often as any other.
             self.store.give_back(&row.lease(), waiting).await?;
@@ -161,7 +161,7 @@ impl Queue {
     }
 }
 
-/// Sends a run back to the start of its story.
+/// Has a run wait again; it goes on where it was.
 pub(crate) async fn requeue(store: &Store, run: &RunId, reason: &str) -> Result<()> {
     let waiting = What::StateEntered { state: RunState::Queued, reason: Some(reason.to_owned()) };
     store.append(run, waiting).await.map(drop)

@@ -35,8 +35,10 @@ impl Docker {
     /// Removes all of it. What is left when that fails is tried again with each sweep.
     pub(super) async fn discard(&self, belongings: &Belongings) -> Result<()> {
         let done = self.while_it_answers("remove the sandbox", self.remove_all(belongings)).await;
-        if done.is_err() {
-            self.leftovers.add(belongings.clone());
+        match (&done, self.awaited()) {
+            (Err(_), _) => self.leftovers.add(belongings.clone()),
+            (Ok(()), Some(awaited)) => awaited.forget(&belongings.volume),
+            (Ok(()), None) => {}
         }
         done
     }

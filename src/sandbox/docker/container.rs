@@ -16,7 +16,7 @@ use crate::event::What;
 use crate::event::id::RunId;
 use crate::event::isolation::Isolation;
 use crate::sandbox::docker::belongings::Belongings;
-use crate::sandbox::docker::errors::{explain, not_created};
+use crate::sandbox::docker::errors::{explain, is_missing, not_created};
 use crate::sandbox::docker::first::{First, Hands, NO_HELPER};
 use crate::sandbox::docker::gateway::{Gateway, Parts};
 use crate::sandbox::docker::harden::harden;
@@ -25,7 +25,8 @@ use crate::sandbox::docker::{Docker, isolation};
 use crate::sandbox::helper::{Key, Process};
 use crate::sandbox::sent::Sent;
 use crate::sandbox::{
-    Caps, Collected, Command, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError, Spec, Stdio,
+    Caps, Collected, Command, DEEPEST, Entry, Executed, Placed, Placement, ReadyImage, Sandbox, SandboxError,
+    Spec, Stdio,
 };
 use crate::workflow::limits::Limits;
 use crate::workflow::network::Network;
@@ -226,13 +227,34 @@ impl Docker {
         let Some(first) = First::of(&inspected).filter(|_| alone) else {
             let message = "the container was not started with the helper and without a network, so nobody can go on \
                            with it";
-            return Err(Diagnostic::new(NO_HELPER, message).help("the run starts over in a new container"));
+            return Err(Diagnostic::new(NO_HELPER, message).help("the run goes on in a new container"));
         };
         let volume = inspected.name.unwrap_or_default().trim_start_matches('/').to_owned();
         let asked = self.asked(&volume, spec, &first).await?;
         let (isolation, hands) = tokio::try_join!(self.read_back(id, &asked), first.hands(self, id, None))?;
         let up = Up { id: id.to_owned(), isolation, hands, asked };
         Ok(Arc::new(self.container(up, volume, spec, None, Filled::Yes)))
+    }
+
+    /// The container `id`, when it waits for `run`.
+    pub(super) async fn attach_awaited(
+        &self,
+        run: &RunId,
+        id: &str,
+        spec: &Spec,
+    ) -> Result<Option<Arc<dyn Sandbox>>> {
+        let inspected = match self.client.inspect_container(id, None).await {
+            Ok(inspected) => inspected,
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(explain("look at the container", error)),
+        };
+        let name = inspected.name.unwrap_or_default();
+        let waits_for = self.awaited().and_then(|awaited| awaited.run_of(name.trim_start_matches('/')));
+        let runs = inspected.state.and_then(|state| state.running) == Some(true);
+        if waits_for.as_ref() != Some(run) || !runs {
+            return Ok(None);
+        }
+        self.attach(id, spec).await.map(Some)
     }
 
     /// All that is asked of the engine for a container with this workspace, its network excepted.
@@ -347,6 +369,16 @@ impl Sandbox for Container {
         }
     }
 
+    async fn exec_as(&self, id: u32, command: &Command) -> Result<Executed, SandboxError> {
+        match &self.hands {
+            Hands::Helper(client) => {
+                self.filled.store(true, Ordering::Release);
+                client.exec_as(id, command).await
+            }
+            Hands::Exec => self.exec(command).await,
+        }
+    }
+
     async fn start(&self, command: &Command, stdio: Stdio) -> Result<Process, SandboxError> {
         self.filled.store(true, Ordering::Release);
         self.hands.client()?.start(command, stdio).await
@@ -354,6 +386,18 @@ impl Sandbox for Container {
 
     async fn follow(&self, id: u32, seen: u64) -> Result<Process, SandboxError> {
         self.hands.client()?.follow(id, seen).await
+    }
+
+    fn outlive(&self, run: &RunId) -> Result<()> {
+        match (&self.hands, &self.gateway, self.engine.awaited()) {
+            (Hands::Helper(_), None, Some(awaited)) => awaited.note(&self.volume, run),
+            // Nobody could go on with it.
+            _ => Ok(()),
+        }
+    }
+
+    async fn list(&self, most: u64) -> Result<Vec<Entry>, SandboxError> {
+        self.hands.client()?.list(None, DEEPEST, most).await
     }
 
     async fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError> {

@@ -78,7 +78,7 @@ impl Container {
         {
             exit = Some(NOT_FOUND);
         }
-        Ok(Executed { exit, timed_out, out_of_memory: 0, output, took: start.elapsed() })
+        Ok(Executed { exit, timed_out, out_of_memory: 0, output, took: start.elapsed(), held: None })
     }
 
     async fn create_exec(&self, argv: &[String]) -> Result<String, bollard::errors::Error> {
@@ -120,6 +120,7 @@ impl Container {
             out_of_memory: 0,
             output: gathering.finish(),
             took: start.elapsed(),
+            held: None,
         })
     }
 

@@ -39,11 +39,12 @@ use crate::config::{self, Build, Project, Registry};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
 use crate::owner::Owner;
-use crate::sandbox::docker::belongings::Leftovers;
+use crate::sandbox::docker::belongings::{Belongings, Leftovers};
 use crate::sandbox::docker::pool::Pool;
 use crate::sandbox::docker::traits::Traits;
-use crate::sandbox::{Engine, Progress, ReadyImage, Sandbox, Spec};
+use crate::sandbox::{Awaited, Engine, Progress, ReadyImage, Sandbox, Spec};
 use crate::workflow::image::Image;
+use crate::workflow::network::Network;
 
 pub use container::{INODES, TMP_BYTES};
 pub use facts::Facts;
@@ -56,6 +57,8 @@ pub const RUN_LABEL: &str = "tidemill.run";
 pub const OWNER_LABEL: &str = "tidemill.owner";
 /// A hash of the project's folder.
 pub const PROJECT_LABEL: &str = "tidemill.project";
+/// The project's state folder, which says whether a run will come back for it.
+pub const STATE_LABEL: &str = "tidemill.state";
 /// The volume with the helper; its value is the helper's hash.
 pub const HELPER_LABEL: &str = "tidemill.helper";
 
@@ -86,6 +89,8 @@ pub struct Docker {
     helper: Arc<Mutex<Option<String>>>,
     /// Containers that stand ready.
     pool: Arc<Pool>,
+    /// The project's state folder, where runs go on after their process died.
+    state: Option<PathBuf>,
 }
 
 impl Docker {
@@ -93,7 +98,12 @@ impl Docker {
     pub async fn open(project: &Project) -> Result<Self> {
         let config = &project.config;
         let engine = Self::connect(&project.root, &config.build, &config.bases).await?;
-        Ok(Self { registries: config.registries.clone(), settings: config.sandbox.clone(), ..engine })
+        Ok(Self {
+            registries: config.registries.clone(),
+            settings: config.sandbox.clone(),
+            state: Some(project.state()),
+            ..engine
+        })
     }
 
     /// Connects to the engine (`DOCKER_HOST`, the current context, the usual sockets) and agrees on an API version.
@@ -125,6 +135,7 @@ impl Docker {
             leftovers: Leftovers::default(),
             helper: Arc::default(),
             pool: Arc::default(),
+            state: None,
         })
     }
 
@@ -159,12 +170,20 @@ impl Docker {
     }
 
     fn labels(&self, run: &str) -> std::collections::HashMap<String, String> {
+        let state = self.state.as_ref().map(|state| (STATE_LABEL.to_owned(), state.display().to_string()));
         [
             (RUN_LABEL.to_owned(), run.to_owned()),
             (OWNER_LABEL.to_owned(), self.owner.to_string()),
             (PROJECT_LABEL.to_owned(), self.project_hash()),
         ]
-        .into()
+        .into_iter()
+        .chain(state)
+        .collect()
+    }
+
+    /// Containers of this project that are awaited; nothing where none can be.
+    fn awaited(&self) -> Option<Awaited> {
+        self.state.as_deref().map(Awaited::new)
     }
 }
 
@@ -184,6 +203,27 @@ impl Engine for Docker {
             Err(_) => Err(Diagnostic::new("sandbox::stopped", "the container's start was stopped")
                 .help("this happens when Tidemill is shutting down; run it again")),
         }
+    }
+
+    async fn has(&self, digest: &str) -> Result<bool> {
+        Ok(self.inspect(digest).await?.is_some())
+    }
+
+    async fn reattach(&self, run: &RunId, id: &str, spec: &Spec) -> Result<Option<Arc<dyn Sandbox>>> {
+        if spec.network != Network::None {
+            return Ok(None);
+        }
+        self.while_it_answers("go on with the sandbox", self.attach_awaited(run, id, spec)).await
+    }
+
+    async fn release(&self, run: &RunId) -> Result<()> {
+        for (name, awaiting) in self.awaited().map_or(Ok(Vec::new()), |awaited| awaited.all())? {
+            if awaiting == *run {
+                let belongings = Belongings { container: name.clone(), volume: name, parts: None };
+                self.discard(&belongings).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn sweep(&self) -> Result<usize> {

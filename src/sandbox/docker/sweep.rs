@@ -1,8 +1,10 @@
 //! Removing what dead processes of ours left on the engine.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::time::Duration;
 
+use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
     RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
@@ -11,8 +13,9 @@ use bollard::query_parameters::{
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
 use crate::owner::{Life, Owner};
+use crate::sandbox::Awaited;
 use crate::sandbox::docker::errors::{explain, is_missing};
-use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL};
+use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL, STATE_LABEL};
 
 /// How often what is in use is tried again: with [`PAUSE`], as long as an engine takes to remove a container.
 pub(super) const PATIENCE: usize = 40;
@@ -29,16 +32,23 @@ impl Docker {
             .list_containers(Some(options))
             .await
             .map_err(|error| explain("list containers", error))?;
+        // Names of containers that wait for their runs, which are those of their volumes.
+        let mut spared = HashSet::new();
         for container in containers {
-            if let (Some(id), true) = (container.id, is_dead(container.labels.as_ref())) {
-                swept += usize::from(self.remove_container(&id).await?);
+            if !is_dead(container.labels.as_ref()) {
+                continue;
+            }
+            match (awaited(&container), container.id) {
+                (Some(name), _) => drop(spared.insert(name)),
+                (None, Some(id)) => swept += usize::from(self.remove_container(&id).await?),
+                (None, None) => {}
             }
         }
         let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
         let volumes =
             self.client.list_volumes(Some(options)).await.map_err(|error| explain("list volumes", error))?;
         for volume in volumes.volumes.unwrap_or_default() {
-            if is_dead(Some(&volume.labels)) {
+            if is_dead(Some(&volume.labels)) && !spared.contains(&volume.name) {
                 swept += usize::from(self.remove_volume(&volume.name).await? == Removal::Done);
             }
         }
@@ -118,6 +128,15 @@ pub(super) enum Removal {
 /// Somebody else removes it at this moment, which comes to the same.
 fn is_being_removed(error: &bollard::errors::Error) -> bool {
     super::errors::status(error) == Some(409)
+}
+
+/// The name of a container that still runs and waits for a run of its project. One that has ended, as all have after a
+/// reboot, can be gone on with by nobody.
+fn awaited(container: &ContainerSummary) -> Option<String> {
+    let state = container.labels.as_ref()?.get(STATE_LABEL)?;
+    let name = container.names.as_ref()?.first()?.trim_start_matches('/').to_owned();
+    let runs = container.state == Some(ContainerSummaryStateEnum::RUNNING);
+    (runs && Awaited::new(Path::new(state)).run_of(&name).is_some()).then_some(name)
 }
 
 fn is_dead(labels: Option<&HashMap<String, String>>) -> bool {

@@ -17,7 +17,7 @@ use crate::event::id::Digest;
 pub use client::{Client, PAUSED};
 pub use files::Piece;
 pub use link::{Ends, Key, Link};
-pub use process::{Next, Process};
+pub use process::{Held, Next, Process};
 
 /// The program itself, linked statically for this machine's architecture; empty where there is none.
 pub static PROGRAM: &[u8] = include_bytes!(env!("TIDEMILL_HELPER"));

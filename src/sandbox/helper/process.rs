@@ -57,6 +57,11 @@ pub struct Process {
 impl Client {
     /// Starts a command with open input or a terminal, or with neither.
     pub async fn start(&self, command: &Command, stdio: Stdio) -> Result<Process, SandboxError> {
+        self.start_as(self.shared.id(), command, stdio).await
+    }
+
+    /// As [`Client::start`], with an id of the caller's. A helper that has a command of that id starts no second one.
+    async fn start_as(&self, id: u32, command: &Command, stdio: Stdio) -> Result<Process, SandboxError> {
         let start = Start {
             argv: command.argv.iter().map(|word| word.clone().into_bytes()).collect(),
             environment: self.environment.to_vec(),
@@ -64,7 +69,7 @@ impl Client {
             stdio,
             timeout: u64::try_from(command.timeout.as_millis()).unwrap_or(u64::MAX).max(1),
         };
-        let (id, payload) = (self.shared.id(), start.encode());
+        let payload = start.encode();
         if payload.len() > LONGEST {
             let why = format!("the command has {} bytes, and at most {LONGEST} are taken", payload.len());
             return Err(SandboxError::Unfit(why));
@@ -91,6 +96,14 @@ impl Client {
     /// Runs a command to its end.
     pub async fn exec(&self, command: &Command) -> Result<Executed, SandboxError> {
         self.start(command, Stdio::Pipes).await?.finish().await
+    }
+
+    /// Runs a command to its end, or follows it there when an earlier host has started it.
+    pub async fn exec_as(&self, id: u32, command: &Command) -> Result<Executed, SandboxError> {
+        let process = self.start_as(id, command, Stdio::Pipes).await?;
+        // One that was started just now tells nothing twice.
+        self.shared.say(Frame::new(kind::ATTACH, id, 0_u64.to_le_bytes())).await?;
+        process.finish().await
     }
 }
 
@@ -174,7 +187,7 @@ impl Process {
         })
     }
 
-    /// Follows it to its end.
+    /// Follows it to its end. The helper keeps that end until what is [held](Executed::held) goes away.
     pub async fn finish(mut self) -> Result<Executed, SandboxError> {
         let start = Instant::now();
         let mut gathering = Gathering::default();
@@ -187,7 +200,9 @@ impl Process {
                 Next::Ended(exit) => break exit,
             }
         };
-        Ok(executed(&exit, gathering, start.elapsed()))
+        let held = Held { client: self.client.clone(), id: self.id };
+        self.left = true;
+        Ok(Executed { held: Some(held), ..executed(&exit, gathering, start.elapsed()) })
     }
 
     /// Goes away and lets it run on, for another host to follow.
@@ -214,6 +229,25 @@ fn executed(exit: &Exit, mut gathering: Gathering, took: Duration) -> Executed {
         out_of_memory: exit.out_of_memory,
         output: gathering.finish(),
         took,
+        held: None,
+    }
+}
+
+/// A command that has ended, and whose output and end the helper still knows. They are forgotten when this goes away.
+pub struct Held {
+    client: Client,
+    id: u32,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.client.shared.mention(Frame::new(kind::FORGET, self.id, []));
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Held {}", self.id)
     }
 }
 

@@ -26,8 +26,8 @@ use crate::sandbox::local::limits;
 use crate::sandbox::local::place;
 use crate::sandbox::local::system::{AGENT, Given, arguments};
 use crate::sandbox::{
-    Caps, Collected, Command, Executed, Placed, Placement, Sandbox, SandboxError, Spec, Stdio, environment,
-    no_room,
+    Caps, Collected, Command, DEEPEST, Entry, Executed, Placed, Placement, Sandbox, SandboxError, Spec,
+    Stdio, environment, no_room,
 };
 use crate::workflow::manifest::Access;
 use crate::workflow::path::WorkspacePath;
@@ -256,6 +256,10 @@ impl Sandbox for Local {
 
     async fn follow(&self, id: u32, seen: u64) -> Result<Process, SandboxError> {
         self.client().await?.follow(id, seen).await
+    }
+
+    async fn list(&self, most: u64) -> Result<Vec<Entry>, SandboxError> {
+        self.client().await?.list(None, DEEPEST, most).await
     }
 
     async fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Bytes, SandboxError> {

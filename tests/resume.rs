@@ -1,0 +1,3 @@
+//! Runs that go on after their process died: nothing is paid for twice, nothing is done twice.
+
+mod agent;
