@@ -4,7 +4,9 @@
 mod claim;
 mod daemon;
 mod explain;
+mod eyes;
 mod notify;
+mod notify_facts;
 
 use std::sync::Arc;
 use std::time::Duration;
