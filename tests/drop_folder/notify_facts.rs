@@ -3,8 +3,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -135,6 +137,15 @@ async fn more_changed_folders_than_are_kept_apart() {
     assert_eq!((eyes.whole, eyes.count()), (whole + 1, FOLDERS + 1));
 }
 
+/// A file that has no name until it is complete (`O_TMPFILE`).
+fn named_when_written(folder: &Path, name: &str) {
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+    let file = open(folder, OFlags::TMPFILE | OFlags::WRONLY, Mode::RUSR | Mode::WUSR).unwrap();
+    rustix::io::write(&file, b"abc").unwrap();
+    let place = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, place, CWD, folder.join(name), AtFlags::SYMLINK_FOLLOW).unwrap();
+}
+
 /// Each of them is a `Create(File)` and no more: nothing is ever closed after writing.
 #[tokio::test]
 async fn a_hard_link_a_symbolic_link_and_a_fifo() {
@@ -142,6 +153,7 @@ async fn a_hard_link_a_symbolic_link_and_a_fifo() {
         let mut eyes = Eyes::on(machine);
         fs::write(eyes.outside("x.csv"), "abc").unwrap();
         fs::hard_link(eyes.outside("x.csv"), eyes.inside("hard.csv")).unwrap();
+        named_when_written(&eyes.inside(""), "linked.csv");
         symlink(eyes.outside("x.csv"), eyes.inside("soft.csv")).unwrap();
         rustix::fs::mknodat(
             rustix::fs::CWD,
@@ -154,7 +166,8 @@ async fn a_hard_link_a_symbolic_link_and_a_fifo() {
         // A look that opened the FIFO would wait for its writer for ever.
         eyes.see_all().await;
         assert_eq!(eyes.at("hard.csv").unwrap().0, Sight::File);
-        assert_eq!(eyes.at("soft.csv").unwrap().0, Sight::Other("a symbolic link"));
+        assert_eq!(eyes.at("linked.csv").unwrap().1.size, 3);
+        assert_ne!(eyes.at("soft.csv").unwrap().0, Sight::File);
         assert_eq!(eyes.at("fifo.csv").unwrap().0, Sight::Other("a FIFO"));
     }
 }
@@ -297,12 +310,12 @@ impl Watcher for Scarce {
         Ok(Self { watcher: RecommendedWatcher::new(handler, config)?, left: 3 })
     }
 
-    fn watch(&mut self, path: &std::path::Path, mode: RecursiveMode) -> notify::Result<()> {
+    fn watch(&mut self, path: &Path, mode: RecursiveMode) -> notify::Result<()> {
         self.left = self.left.checked_sub(1).ok_or_else(|| Error::new(ErrorKind::MaxFilesWatch))?;
         self.watcher.watch(path, mode)
     }
 
-    fn unwatch(&mut self, path: &std::path::Path) -> notify::Result<()> {
+    fn unwatch(&mut self, path: &Path) -> notify::Result<()> {
         self.left += 1;
         self.watcher.unwatch(path)
     }

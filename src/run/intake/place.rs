@@ -67,7 +67,8 @@ fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
     copy.persist_noclobber(to).map_err(|error| error.error)?;
     File::open(folder)?.sync_all()?;
     if fs::symlink_metadata(from).is_ok_and(|now| fingerprint(&now) == before) {
-        return fs::remove_file(from);
+        // Two files where one was would be two inputs.
+        return fs::remove_file(from).or_else(|error| fs::remove_file(to).and(Err(error)));
     }
     fs::remove_file(to)?;
     Err(io::Error::other("it changed while it was copied"))
@@ -97,4 +98,18 @@ pub(super) fn read_still(path: &Path) -> io::Result<Option<(Fingerprint, Digest)
 /// Whether that version of a file stands there.
 pub(super) fn stands(path: &Path, version: Fingerprint) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && fingerprint(&metadata) == version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_cannot_be_taken_away_no_copy_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("version");
+        // On another file system, and not to be removed by anyone.
+        assert!(relocate(Path::new("/proc/version"), &to).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }
