@@ -12,6 +12,7 @@ mod place;
 mod reason;
 mod recover;
 pub mod stop;
+mod way_back;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -742,5 +742,5 @@ async fn a_run_started_by_hand_is_left_to_who_started_it() {
 
 /// Only a guard against hanging for ever: nothing is measured.
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), what).await.expect("a hint")
+    tokio::time::timeout(Duration::from_secs(120), what).await.expect("a hint")
 }
