@@ -171,3 +171,48 @@ fn what_the_readme_says_of_commands_and_codes_is_true() {
         assert!(readme.contains(&format!("\n| `tidemill {name}")), "`{name}` is missing");
     }
 }
+
+/// Whether a file of tests has one of that name.
+fn has_test(file: &Path, name: &str) -> bool {
+    let Ok(text) = fs::read_to_string(file) else {
+        return false;
+    };
+    ["#[test]\n", "#[tokio::test]\n"].iter().flat_map(|mark| text.split(mark).skip(1)).any(|after| {
+        let line = after.lines().find(|line| line.contains("fn ")).unwrap_or_default();
+        line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("))
+    })
+}
+
+/// Whether there is a test of the name that `cargo test` prints.
+fn is_test(path: &str) -> bool {
+    let Some((module, name)) = path.rsplit_once("::") else {
+        return false;
+    };
+    let beside = module.strip_suffix("::tests").unwrap_or(module).replace("::", "/");
+    [format!("tests/{beside}.rs"), format!("src/{beside}.rs"), format!("src/{beside}/mod.rs")]
+        .into_iter()
+        .chain([format!("src/{beside}/tests.rs")])
+        .any(|file| has_test(&root().join(file), name))
+}
+
+#[test]
+fn every_hard_case_names_tests_that_exist() {
+    let page = read(&root().join("docs/drop-folder-cases.md"));
+    let named = regex::Regex::new(r"`((?:[a-z_]+::)+[a-z_0-9]+)`").expect("a pattern");
+    let mut seen = 0;
+    for found in named.captures_iter(&page) {
+        seen += 1;
+        assert!(is_test(&found[1]), "there is no test {}", &found[1]);
+    }
+    assert!(seen > 60, "only {seen} tests are named");
+    let case = regex::Regex::new(r"(?m)^\*\*(\d+)\. ").expect("a pattern");
+    let mut numbers: Vec<usize> = Vec::new();
+    for (number, text) in case.captures_iter(&page).zip(case.split(&page).skip(1)) {
+        numbers.push(number[1].parse().expect("a number"));
+        let proof = ["\nTests: `", "\nNot tested: ", "\nNot done: "].iter().any(|word| text.contains(word));
+        assert!(proof, "case {} names no test and does not say why", &number[1]);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=40).collect::<Vec<_>>());
+    assert!(!is_test("drop_folder::cases::claimed_after"), "a helper is no test");
+}

@@ -1,10 +1,13 @@
 //! The drop folder: every file that is dropped becomes its runs exactly once, and stands somewhere afterwards.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+mod cases;
 mod claim;
 mod daemon;
 mod explain;
+mod eyes;
 mod notify;
+mod notify_facts;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,7 +12,9 @@ mod place;
 mod reason;
 mod recover;
 pub mod stop;
+mod way_back;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,7 +68,7 @@ pub struct Daemon {
     queue: Queue,
     schedules: Schedules,
     in_force: InForce,
-    inbox: std::path::PathBuf,
+    inbox: PathBuf,
     rescan: Duration,
     _lock: Lock,
 }
@@ -240,11 +242,11 @@ impl std::fmt::Debug for Daemon {
 /// What we write must not be taken for what was dropped.
 fn refuse_loops(project: &Project) -> Result<()> {
     let folders = &project.config.folders;
-    let inbox = project.inbox();
+    let inbox = real(&project.inbox());
     for (name, folder) in
         [("outbox", &folders.outbox), ("processed", &folders.processed), ("failed", &folders.failed)]
     {
-        if project.root.join(folder).starts_with(&inbox) {
+        if real(&project.root.join(folder)).starts_with(&inbox) {
             let message =
                 format!("folder `{name}` lies in the inbox, so its files would be taken as dropped");
             return Err(Diagnostic::new("config::invalid", message)
@@ -252,4 +254,10 @@ fn refuse_loops(project: &Project) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A path without links, also of a folder that is not made yet.
+fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    there.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?))).unwrap_or(path.to_owned())
 }

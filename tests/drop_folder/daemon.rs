@@ -409,6 +409,31 @@ async fn a_file_that_cannot_be_put_away_is_as_soon_as_it_can() {
 }
 
 #[tokio::test]
+async fn a_file_that_someone_takes_out_of_the_state_folder_is_gone() {
+    let project = Project::new().file("inbox/a.csv", "abc");
+    let mut watching = watching(&project, &[Act::Hold]).await;
+    watching.begun().await;
+    let claimed = project.files(".tidemill/claimed").remove(0);
+    fs::remove_file(project.path(".tidemill/claimed").join(claimed)).unwrap();
+    watching.double.let_go.notify_one();
+    assert_eq!(watching.put_away().await, (InputState::Gone, PathBuf::new()));
+    watching.finish().await;
+    assert!(project.files("processed").is_empty());
+}
+
+#[tokio::test]
+async fn an_inbox_that_is_not_there_at_the_start_is_waited_for() {
+    let project = Project::new();
+    fs::remove_dir(project.path("inbox")).unwrap();
+    let mut watching = watching(&project, &[]).await;
+    watching.notice(|notice| matches!(notice, Notice::InboxAbsent(_))).await;
+    project.put("inbox/a.csv", "abc");
+    watching.notice(|notice| matches!(notice, Notice::InboxBack(_))).await;
+    assert_eq!(watching.put_away().await.0, InputState::Done);
+    watching.finish().await;
+}
+
+#[tokio::test]
 async fn one_project_is_watched_once() {
     let project = Project::new();
     let first = watching(&project, &[]).await;
@@ -425,6 +450,12 @@ async fn one_project_is_watched_once() {
 #[tokio::test]
 async fn folders_we_write_to_must_not_lie_in_the_inbox() {
     let project = Project::new().config("[folders]\nprocessed = \"inbox/done\"\n");
+    let error = open(&project, Vec::new(), &[]).await.err().unwrap();
+    assert_eq!(error.code(), "config::invalid");
+    // Nor by way of a link.
+    let project = Project::new().config("").file("inbox/out/a.csv", "");
+    fs::remove_dir(project.path("outbox")).unwrap();
+    std::os::unix::fs::symlink("inbox/out", project.path("outbox")).unwrap();
     let error = open(&project, Vec::new(), &[]).await.err().unwrap();
     assert_eq!(error.code(), "config::invalid");
 }
@@ -720,5 +751,5 @@ async fn a_run_started_by_hand_is_left_to_who_started_it() {
 
 /// Only a guard against hanging for ever: nothing is measured.
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), what).await.expect("a hint")
+    tokio::time::timeout(Duration::from_secs(120), what).await.expect("a hint")
 }

@@ -147,13 +147,6 @@ async fn a_folder_that_moved_away_covers_what_was_in_it() {
 }
 
 #[tokio::test]
-async fn a_hard_link_into_the_folder_is_seen() {
-    let mut hints = Hints::of(Project::new().file("outside/1.csv", "abc").file("inbox/a/1.csv", ""));
-    fs::hard_link(hints.project.path("outside/1.csv"), hints.project.path("inbox/a/2.csv")).unwrap();
-    hints.until("a/2.csv").await;
-}
-
-#[tokio::test]
 async fn an_inbox_that_was_replaced_is_looked_at_whole_and_heard_again() {
     let mut hints = Hints::of(Project::new().file("inbox/a/1.csv", ""));
     let (inbox, old) = (hints.project.path("inbox"), hints.project.path("old"));

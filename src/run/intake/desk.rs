@@ -257,10 +257,10 @@ impl Desk {
         state: InputState,
         reason: String,
     ) -> Result<()> {
-        let home = self.inbox.join(change.path.as_path());
+        let (inbox, path) = (self.inbox.clone(), change.path.clone());
         let claimed = self.store.folder().join(&taken.claimed_path);
         let mark = format!("again-{}", taken.input);
-        let back = blocking(move || put_home(&claimed, &home, &mark)).await?;
+        let back = blocking(move || put_home(&claimed, &inbox, path.as_path(), &mark)).await?;
         if let Err(error) = back {
             // The ledger still says `ready`, so the next start tries again.
             let message = format!("cannot put {} back into the inbox", change.path.display());
@@ -335,9 +335,9 @@ fn carry(home: &Path, claimed: &Path, version: Fingerprint) -> Taking {
     }
 }
 
-fn put_home(claimed: &Path, home: &Path, mark: &str) -> std::io::Result<()> {
+fn put_home(claimed: &Path, inbox: &Path, path: &Path, mark: &str) -> std::io::Result<()> {
     if claimed.symlink_metadata().is_ok() {
-        place::put_back(claimed, home, mark)?;
+        place::put_back(claimed, inbox, path, mark)?;
     }
     if let Some(folder) = claimed.parent() {
         // Empty, or never made.

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use tempfile::NamedTempFile;
 
 use crate::event::id::{Digest, Hasher};
 use crate::event::input::Fingerprint;
-use crate::run::intake::names;
+use crate::run::intake::{names, way_back};
 use crate::trigger::drop_folder::scan::fingerprint;
 
 /// Opens a regular file for reading, following no link and waiting for nothing.
@@ -67,16 +68,21 @@ fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
     copy.persist_noclobber(to).map_err(|error| error.error)?;
     File::open(folder)?.sync_all()?;
     if fs::symlink_metadata(from).is_ok_and(|now| fingerprint(&now) == before) {
-        return fs::remove_file(from);
+        // Two files where one was would be two inputs.
+        return fs::remove_file(from).or_else(|error| fs::remove_file(to).and(Err(error)));
     }
     fs::remove_file(to)?;
     Err(io::Error::other("it changed while it was copied"))
 }
 
-/// Moves a file back to its place in the inbox; when that was taken meanwhile, to a name marked with `mark` beside it.
-pub(super) fn put_back(from: &Path, home: &Path, mark: &str) -> io::Result<()> {
+/// Moves a file back to its `path` in the inbox; when that was taken meanwhile, to a name marked with `mark` beside it.
+pub(super) fn put_back(from: &Path, inbox: &Path, path: &Path, mark: &str) -> io::Result<()> {
+    let folder = way_back::folder_of(inbox, path)?;
+    // By the folder that was opened, whatever stands at its path now.
+    let opened = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
+    let home = opened.join(path.file_name().unwrap_or_default());
     for attempt in 0..names::ATTEMPTS {
-        match relocate(from, &names::numbered(home, mark, attempt)) {
+        match relocate(from, &names::numbered(&home, mark, attempt)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             done => return done,
         }
@@ -97,4 +103,42 @@ pub(super) fn read_still(path: &Path) -> io::Result<Option<(Fingerprint, Digest)
 /// Whether that version of a file stands there.
 pub(super) fn stands(path: &Path, version: Fingerprint) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && fingerprint(&metadata) == version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_cannot_be_taken_away_no_copy_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("version");
+        // On another file system, and not to be removed by anyone.
+        assert!(relocate(Path::new("/proc/version"), &to).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_goes_back_through_no_link() {
+        let project = tempfile::tempdir().unwrap();
+        let at = |path: &str| project.path().join(path);
+        for folder in ["inbox", "outside"] {
+            fs::create_dir(at(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("outside"), at("inbox/link")).unwrap();
+        let back = |path: &str| {
+            fs::write(at("claimed"), "abc").unwrap();
+            put_back(&at("claimed"), &at("inbox"), Path::new(path), "again-1")
+        };
+        for path in ["link/x.csv", "link/deep/x.csv"] {
+            assert_eq!(back(path).unwrap_err().kind(), io::ErrorKind::NotADirectory, "{path}");
+        }
+        assert_eq!((fs::read_dir(at("outside")).unwrap().count(), at("claimed").exists()), (0, true));
+        for (path, stands) in
+            [("a/b/x.csv", "a/b/x.csv"), ("a/b/x.csv", "a/b/x-again-1.csv"), ("x.csv", "x.csv")]
+        {
+            back(path).unwrap();
+            assert_eq!(fs::read(at("inbox").join(stands)).unwrap(), b"abc");
+        }
+    }
 }

@@ -71,7 +71,8 @@ async fn undo(inbox: &Path, store: &Store, row: &InputRow) -> Result<()> {
             // Both: it was copied to another file system, and the original is still there.
             fs::remove_file(&claimed).map_err(failed)?;
         } else if claimed.symlink_metadata().is_ok() {
-            place::put_back(&claimed, &home, &format!("again-{}", row.id)).map_err(failed)?;
+            place::put_back(&claimed, inbox, row.path.as_path(), &format!("again-{}", row.id))
+                .map_err(failed)?;
         }
         if let Some(folder) = claimed.parent() {
             // With what is left of a copy that was never finished.

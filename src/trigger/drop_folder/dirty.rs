@@ -72,7 +72,7 @@ impl Dirty {
     }
 
     /// Runs on notify's own thread, which drops events when it is kept waiting: it only takes notes.
-    pub(super) fn mark(&self, event: &notify::Result<Event>) {
+    pub fn mark(&self, event: &notify::Result<Event>) {
         match event {
             Ok(event) if is_reading(event.kind) => return,
             Ok(event) if event.need_rescan() || event.paths.is_empty() => self.lose(),

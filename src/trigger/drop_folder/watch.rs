@@ -1,23 +1,24 @@
 //! Looks at the inbox and hears of its changes. What it hears may come late, twice, for nothing, or not at all.
 
 mod arming;
+mod machine;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use notify::{RecommendedWatcher, Watcher};
+use notify::Watcher;
 
 use crate::diagnostic::Diagnostic;
 use crate::trigger::drop_folder::armed::Armed;
 use crate::trigger::drop_folder::dirty::{Dirty, Watches};
-use crate::trigger::drop_folder::limits::Limits;
 use crate::trigger::drop_folder::looked::Looked;
-use crate::trigger::drop_folder::mounts;
 use crate::trigger::drop_folder::polled::{Lack, Polled};
 use crate::trigger::drop_folder::scan::{Root, Scan, root, scan};
 use crate::trigger::drop_folder::scope::{Depth, Scope};
 use arming::Arming;
+
+pub use machine::Machine;
 
 /// One inbox, each of its folders watched from the moment it was first looked at.
 pub struct Watch {
@@ -32,24 +33,17 @@ pub struct Watch {
     folders: usize,
 }
 
-/// What the machine gives.
-#[derive(Debug, Clone, Copy)]
-struct Machine {
-    watcher: fn(Arc<Dirty>) -> notify::Result<Box<dyn Watcher + Send>>,
-    remote: fn(&Path) -> Option<&'static str>,
-    limits: fn() -> Limits,
-}
-
 impl Watch {
     /// So many changed folders are kept apart; more are the whole inbox.
     const FOLDERS: usize = 4096;
 
     /// For that inbox, an absolute path; nothing is watched yet.
     pub fn new(inbox: &Path) -> Self {
-        Self::on(inbox, Machine { watcher: recommended, remote: mounts::remote, limits: Limits::read })
+        Self::on(inbox, Machine::THIS)
     }
 
-    fn on(inbox: &Path, machine: Machine) -> Self {
+    /// The same on another machine.
+    pub fn on(inbox: &Path, machine: Machine) -> Self {
         Self {
             inbox: inbox.to_owned(),
             machine,
@@ -141,11 +135,6 @@ impl fmt::Debug for Watch {
     }
 }
 
-fn recommended(dirty: Arc<Dirty>) -> notify::Result<Box<dyn Watcher + Send>> {
-    let watcher: RecommendedWatcher = notify::recommended_watcher(move |event| dirty.mark(&event))?;
-    Ok(Box::new(watcher))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -153,6 +142,7 @@ mod tests {
     use notify::{Config, Error, ErrorKind, EventHandler, RecursiveMode, WatcherKind};
 
     use super::*;
+    use crate::trigger::drop_folder::limits::Limits;
 
     /// A system with two watches, which are given back when their folder is gone. It tells nothing.
     #[derive(Debug, Default)]
