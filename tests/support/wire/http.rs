@@ -1,5 +1,8 @@
 //! HTTP/1.1, just enough of it, with every fault.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -62,6 +65,9 @@ pub async fn write(socket: &mut TcpStream, reply: &Reply, protocol: Protocol, st
         head.extend([name.as_str(), ": ", value.as_str(), "\r\n"]);
     }
     head.push_str("\r\n");
+    let steps = u32::try_from(chunks.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let pause = reply.over / steps;
+    wait(pause).await;
     if socket.write_all(head.as_bytes()).await.is_err() {
         return After::Close;
     }
@@ -70,6 +76,7 @@ pub async fn write(socket: &mut TcpStream, reply: &Reply, protocol: Protocol, st
         Ending::Whole | Ending::CloseAfter => usize::MAX,
     };
     for chunk in chunks {
+        wait(pause).await;
         let chunk = &chunk[..chunk.len().min(left)];
         left -= chunk.len();
         if !chunk.is_empty() && write_chunk(socket, chunk).await.is_err() {
@@ -93,9 +100,21 @@ pub async fn write(socket: &mut TcpStream, reply: &Reply, protocol: Protocol, st
             After::Close
         }
         Ending::Whole => match socket.write_all(b"0\r\n\r\n").await {
-            Ok(()) => After::Keep,
+            Ok(()) => {
+                if let Some(sent) = &reply.sent {
+                    sent.store(true, Ordering::SeqCst);
+                }
+                After::Keep
+            }
             Err(_) => After::Close,
         },
+    }
+}
+
+async fn wait(time: Duration) {
+    // Even a sleep of nothing takes a millisecond.
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
     }
 }
 

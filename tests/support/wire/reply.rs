@@ -1,5 +1,9 @@
 //! What is replied: an answer or an error, and how it comes over the wire.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::Protocol;
@@ -15,6 +19,10 @@ pub struct Reply {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
     pub(super) ending: Ending,
+    /// How long it takes from the request to the last byte.
+    pub(super) over: Duration,
+    /// Set when its last byte is written.
+    pub(super) sent: Option<Arc<AtomicBool>>,
     content: Content,
     framing: Framing,
     split: Option<usize>,
@@ -52,6 +60,8 @@ struct Answer {
 #[derive(Debug, Clone, Default)]
 struct Habits {
     ids: Ids,
+    /// What ids of its own begin with, in place of one count for all answers.
+    prefix: Option<String>,
     indexes: Indexes,
     /// As llama.cpp: what can be left out is left out.
     bare: bool,
@@ -104,6 +114,8 @@ impl Reply {
             status: 200,
             headers: Vec::new(),
             ending: Ending::Whole,
+            over: Duration::ZERO,
+            sent: None,
             content,
             framing: Framing::Sse,
             split: None,
@@ -192,6 +204,26 @@ impl Reply {
     /// Gives calls such ids.
     pub fn ids(self, ids: Ids) -> Self {
         self.answer(|answer| answer.habits.ids = ids)
+    }
+
+    /// Gives calls the ids `PREFIX-0`, `PREFIX-1`, ...: the same answer twice has the same ids twice.
+    #[allow(dead_code, reason = "only the crash test has answers like this")]
+    pub fn ids_of(self, prefix: &str) -> Self {
+        self.answer(|answer| answer.habits.prefix = Some(prefix.to_owned()))
+    }
+
+    /// Takes so long, evenly over its chunks.
+    #[allow(dead_code, reason = "only the crash test has answers like this")]
+    pub fn over(mut self, time: Duration) -> Self {
+        self.over = time;
+        self
+    }
+
+    /// Sets `sent` when its last byte is written.
+    #[allow(dead_code, reason = "only the crash test has answers like this")]
+    pub fn tells(mut self, sent: Arc<AtomicBool>) -> Self {
+        self.sent = Some(sent);
+        self
     }
 
     /// Gives streamed calls such indexes.
@@ -305,12 +337,14 @@ impl Answer {
     fn identified(&self) -> Vec<(Option<String>, &str, &str)> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let id = || match self.habits.ids {
-            Ids::Own => Some(format!("call_{}", NEXT.fetch_add(1, Ordering::Relaxed))),
-            Ids::Missing => None,
-            Ids::Same => Some("call_0".to_owned()),
+        let id = |number: usize| match (self.habits.ids, &self.habits.prefix) {
+            (Ids::Own, Some(prefix)) => Some(format!("{prefix}-{number}")),
+            (Ids::Own, None) => Some(format!("call_{}", NEXT.fetch_add(1, Ordering::Relaxed))),
+            (Ids::Missing, _) => None,
+            (Ids::Same, _) => Some("call_0".to_owned()),
         };
-        self.calls.iter().map(|(tool, arguments)| (id(), tool.as_str(), arguments.as_str())).collect()
+        let calls = self.calls.iter().enumerate();
+        calls.map(|(number, (tool, arguments))| (id(number), tool.as_str(), arguments.as_str())).collect()
     }
 
     /// Why it stopped, in the words of Chat Completions.
