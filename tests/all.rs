@@ -32,6 +32,7 @@ mod store;
 mod story;
 mod support;
 mod unpack;
+mod webhooks;
 mod workspace;
 
 /// A file that is not named above would never run.

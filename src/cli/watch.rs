@@ -16,12 +16,14 @@ use crate::report::screen::Screen;
 use crate::run::conductor::{Conductor, Unfinished};
 use crate::run::engines::Engines;
 use crate::run::gc_daily::collect_daily;
+use crate::run::hooks::Table;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, Lock, WorkflowRoute};
 use crate::run::queue::Conduct;
 use crate::run::sweeping::sweep_now_and_then;
-use crate::run::{abandoned, ended, watching};
+use crate::run::{abandoned, ended, models, watching};
+use crate::serve::Server;
 use crate::store::Store;
 use crate::workflow::units::show_duration;
 
@@ -69,6 +71,9 @@ pub async fn watch(
     stop: Stop,
 ) -> Result<Exit> {
     let screen = context.screen;
+    let webhooks = Table::of(&routes, &models::env)?;
+    let server =
+        if webhooks.is_empty() { None } else { Some(Server::bind(project.config.server.listen).await?) };
     for route in &routes {
         for glob in &route.globs {
             screen.talk(format!("{} <- {}/{glob}", route.workflow, project.config.folders.inbox.display()));
@@ -76,18 +81,30 @@ pub async fn watch(
         for schedule in &route.schedules {
             screen.talk(format!("{} <- {}", route.workflow, schedule.describe()));
         }
+        for (webhook, server) in route.webhooks.iter().zip(server.iter().cycle()) {
+            let (workflow, address) = (&route.workflow, server.address());
+            screen.talk(format!("{workflow} <- http://{address}/hooks/{}", webhook.path));
+        }
     }
-    if routes.iter().all(|route| route.globs.is_empty() && route.schedules.is_empty()) {
-        let nothing = Diagnostic::new("watch::no_trigger", "no workflow has a trigger")
-            .warning()
-            .help("give one `triggers = { mill.drop { glob = \"...\" } }`, or a `mill.schedule`");
+    if routes.iter().all(WorkflowRoute::has_no_trigger) {
+        let nothing = Diagnostic::new("watch::no_trigger", "no workflow has a trigger").warning().help(
+            "give one `triggers = { mill.drop { glob = \"...\" } }`, a `mill.schedule` or a `mill.webhook`",
+        );
         screen.diagnostic(&nothing);
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
     let clock = Arc::new(SystemClock::new());
-    let daemon = Daemon::open(lock, project, store, clock, routes, conduct, tell).await?;
+    let daemon = Daemon::open(lock, project, store, clock.clone(), routes, conduct, tell).await?;
+    let hooks = daemon.hooks();
+    hooks.set(webhooks);
     screen.talk(format!("watching {}; Ctrl-C stops", project.inbox().display()));
-    daemon.run(stop).await?;
+    let serving = async {
+        if let Some(server) = server {
+            server.run(hooks, clock, &stop).await;
+        }
+    };
+    let (watched, ()) = tokio::join!(daemon.run(stop.clone()), serving);
+    watched?;
     screen.talk("stopped");
     Ok(Exit::Succeeded)
 }
@@ -153,6 +170,11 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
         }
         Notice::Skipped { schedule, count, last, reason } => {
             screen.talk(format!("{schedule}: {count} instants up to {last}, no run: {reason}"));
+        }
+        Notice::Received { hook, run } => screen.talk(format!("hooks/{hook}: run {run}")),
+        Notice::Refused { hook, count: 1, why } => screen.talk(format!("hooks/{hook}: not taken: {why}")),
+        Notice::Refused { hook, count, why } => {
+            screen.talk(format!("hooks/{hook}: {count} requests not taken: {why}"));
         }
         Notice::PutAway { path, state, to } => {
             let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);

@@ -35,6 +35,7 @@ use crate::store::{RunRow, Store};
 use crate::workflow::Workflow;
 use crate::workflow::agent::Prompt;
 use crate::workflow::image::Origin;
+use crate::workflow::notify::Notify;
 use crate::workflow::sandbox::Kind;
 use crate::workflow::view::{Artifact, RunView};
 
@@ -425,6 +426,8 @@ impl Conductor {
 /// The variables with all a workflow's secrets.
 fn secrets(workflow: &Workflow) -> Vec<String> {
     let mut names = network::secrets(&workflow.network);
+    names.extend(workflow.webhooks.iter().flat_map(|webhook| webhook.secrets.clone()));
+    names.extend(workflow.notify.iter().flat_map(Notify::secrets));
     if let Origin::Folder(folder) = &workflow.image.origin {
         names.extend(folder.secrets.values().cloned());
     }

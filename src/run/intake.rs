@@ -1,6 +1,6 @@
 //! The watch daemon: from a file in the inbox to its runs, and from their ends to a file put away.
 //!
-//! A `desk` claims what is complete, schedules fire beside it, the queue has runs carried out, and `finish` puts files
+//! A `desk` claims what is complete, schedules fire and webhooks are heard beside it, the queue has runs carried out, and `finish` puts files
 //! away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process was killed.
 
 pub mod desk;
@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
+use crate::run::hooks::Hooks;
 use crate::run::intake::desk::{Desk, blocking};
 use crate::run::intake::finish::Putter;
 pub use crate::run::intake::lock::Lock;
@@ -36,9 +37,10 @@ use crate::trigger::drop_folder::pace::Pace;
 use crate::trigger::drop_folder::watch::Watch;
 use crate::workflow::sandbox::Kind;
 use crate::workflow::schedule::Schedule;
+use crate::workflow::webhook::Webhook;
 
 /// A workflow as the intake needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WorkflowRoute {
     /// Its name.
     pub workflow: String,
@@ -46,6 +48,8 @@ pub struct WorkflowRoute {
     pub globs: Vec<String>,
     /// At which instants it runs.
     pub schedules: Vec<Schedule>,
+    /// Requests that start it.
+    pub webhooks: Vec<Webhook>,
     /// Name of the model its runs use.
     pub model: String,
     /// The bundle of scripts its runs are pinned to: a blob of the store.
@@ -54,12 +58,20 @@ pub struct WorkflowRoute {
     pub sandbox: Kind,
 }
 
+impl WorkflowRoute {
+    /// Whether only `tidemill run` starts it.
+    pub fn has_no_trigger(&self) -> bool {
+        self.globs.is_empty() && self.schedules.is_empty() && self.webhooks.is_empty()
+    }
+}
+
 /// Watches one project until it is told to stop. There is one at a time.
 pub struct Daemon {
     desk: Desk,
     watch: Watch,
     queue: Queue,
     schedules: Schedules,
+    hooks: Arc<Hooks>,
     inbox: std::path::PathBuf,
     rescan: Duration,
     _lock: Lock,
@@ -99,10 +111,12 @@ impl Daemon {
         let schedules =
             Schedules::open(store.clone(), Arc::clone(&clock), &workflows, Arc::clone(&wake), tell.clone())
                 .await?;
+        let hooks = Hooks::new(project, store.clone(), Arc::clone(&clock), Arc::clone(&wake), tell.clone());
         let desk = Desk::open(project, store.clone(), Arc::clone(&clock), workflows, tell.clone()).await?;
         Ok(Self {
             desk,
             schedules,
+            hooks: Arc::new(hooks),
             watch: Watch::new(&project.inbox()),
             inbox: project.inbox(),
             rescan: project.config.watch.rescan,
@@ -125,7 +139,7 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, watch, queue, schedules, rescan, _lock, .. } = self;
+        let Self { mut desk, watch, queue, schedules, hooks, rescan, _lock, .. } = self;
         let intake = async {
             let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), &stop).await;
             if done.is_err() {
@@ -147,8 +161,17 @@ impl Daemon {
             }
             done
         };
-        let (intake, fire, work) = tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work));
+        let close = async {
+            stop.finishing().await;
+            hooks.close();
+        };
+        let (intake, fire, work, ()) = tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work), close);
         intake.and(fire).and(work)
+    }
+
+    /// Its webhooks: none until they are set, and whoever serves requests hands them in.
+    pub fn hooks(&self) -> Arc<Hooks> {
+        Arc::clone(&self.hooks)
     }
 
     /// Whether a daemon watches this project now.

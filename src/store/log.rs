@@ -13,6 +13,7 @@ use crate::store::Store;
 use crate::store::column::{instant, json, micros, rounded, to_json};
 use crate::store::error::{explain, unreadable};
 use crate::store::fold::fold;
+use crate::store::outbox::tell_targets;
 use crate::store::run::{NewRun, decode};
 
 impl Store {
@@ -119,9 +120,10 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
         .bind(micros(run.at))
         .bind(to_json(&events[0].what)?)
         .bind(to_json(&events[1].what)?)
-        .execute(connection)
+        .execute(&mut *connection)
         .await
         .map_err(failed)?;
+    tell_targets(connection, &run.workflow, &run.script, &events[0]).await?;
     Ok(events)
 }
 
@@ -191,6 +193,7 @@ pub(super) async fn add(
     .execute(&mut *connection)
     .await
     .map_err(failed)?;
+    tell_targets(connection, &row.workflow, &row.script, &event).await?;
     Ok(event)
 }
 

@@ -9,6 +9,7 @@ pub mod limits;
 pub mod manifest;
 pub mod mode;
 pub mod network;
+pub mod notify;
 pub mod package;
 pub mod path;
 pub mod reference;
@@ -17,6 +18,7 @@ pub mod schedule;
 pub mod trigger;
 pub mod units;
 pub mod view;
+pub mod webhook;
 
 use std::collections::BTreeMap;
 
@@ -28,8 +30,10 @@ use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Entry;
 use crate::workflow::network::Network;
+use crate::workflow::notify::Notify;
 use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
+use crate::workflow::webhook::Webhook;
 
 /// What one Lua script declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +50,8 @@ pub struct Workflow {
     pub triggers: Vec<Drop>,
     /// At which instants it is started, in the order of the script.
     pub schedules: Vec<Schedule>,
+    /// Requests that start it.
+    pub webhooks: Vec<Webhook>,
     /// The kind of sandbox its commands run in.
     pub sandbox: sandbox::Kind,
     /// What a container is made from; other sandboxes have no use for it.
@@ -72,6 +78,8 @@ pub struct Workflow {
     pub validate: Option<Hook>,
     /// What happens when a check fails.
     pub repair: Repair,
+    /// Who is told what becomes of its runs.
+    pub notify: Vec<Notify>,
 }
 
 impl Workflow {
