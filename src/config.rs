@@ -1,9 +1,10 @@
-//! `tidemill.toml`: the project's folders, models, images and watch settings.
+//! `tidemill.toml`: the project's folders, models, images, watch and server settings.
 
 pub mod build;
 mod certificates;
 mod retention;
 mod sandbox;
+mod server;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +22,7 @@ pub use build::{Build, Registry};
 pub use certificates::certificates;
 pub use retention::Retention;
 pub use sandbox::{HostMount, Sandbox, allowed};
+pub use server::Server;
 
 /// The file that makes a folder a project.
 pub const FILE: &str = "tidemill.toml";
@@ -42,6 +44,8 @@ pub struct Config {
     pub folders: Folders,
     /// `[watch]`
     pub watch: Watch,
+    /// `[server]`
+    pub server: Server,
     /// `[retention]`
     pub retention: Retention,
     /// `[build]`

@@ -22,6 +22,7 @@ pub mod report;
 pub mod run;
 pub mod sandbox;
 pub mod script;
+pub mod serve;
 pub mod store;
 pub mod trigger;
 pub mod workflow;

@@ -35,6 +35,7 @@ mod store;
 mod story;
 mod support;
 mod unpack;
+mod webhooks;
 mod weekly;
 mod workspace;
 

@@ -61,6 +61,7 @@ fn every_setting_is_described() {
         ("src/config.rs", &["Config", "Folders", "Watch", "NetworkSettings", "ModelConfig"][..]),
         ("src/config/build.rs", &["Build", "Proxies", "Registry"]),
         ("src/config/sandbox.rs", &["Sandbox", "HostMount"]),
+        ("src/config/server.rs", &["Server"]),
         ("src/event/usage.rs", &["Price"]),
     ] {
         let source = read(&root().join(file));

@@ -40,6 +40,7 @@ fn route(workflow: &str, glob: &str) -> WorkflowRoute {
     WorkflowRoute {
         workflow: workflow.to_owned(),
         schedules: Vec::new(),
+        webhooks: Vec::new(),
         globs: vec![glob.to_owned()],
         model: "analyst".to_owned(),
         bundle: Digest::of("script"),

@@ -13,6 +13,7 @@ pub mod logs;
 pub mod next;
 pub mod run;
 pub mod runs;
+mod serving;
 pub mod show;
 mod state;
 mod steps;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::cli::serving::Serving;
 use crate::cli::{Context, Exit, SETTLE, live};
 use crate::clock::SystemClock;
 use crate::config::Project;
@@ -15,13 +16,15 @@ use crate::report::screen::Screen;
 use crate::run::conductor::{Conductor, Unfinished};
 use crate::run::engines::Engines;
 use crate::run::gc_daily::collect_daily;
+use crate::run::hooks::Table;
 use crate::run::intake::notice::{Notice, Swap, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::intake::{Daemon, Lock, WorkflowRoute};
 use crate::run::queue::Conduct;
 use crate::run::reload::Reload;
 use crate::run::sweeping::sweep_now_and_then;
-use crate::run::{abandoned, ended, watching};
+use crate::run::{abandoned, ended, models, watching};
+use crate::serve::Server;
 use crate::store::Store;
 
 /// Arguments of `tidemill watch`.
@@ -74,6 +77,9 @@ async fn watch(
 ) -> Result<Exit> {
     let screen = context.screen;
     let Work { routes, conduct, engines, model } = work;
+    let webhooks = Table::of(&routes, &models::env)?;
+    let server =
+        if webhooks.is_empty() { None } else { Some(Server::bind(project.config.server.listen).await?) };
     for route in &routes {
         for glob in &route.globs {
             screen.talk(format!("{} <- {}/{glob}", route.workflow, project.config.folders.inbox.display()));
@@ -81,19 +87,24 @@ async fn watch(
         for schedule in &route.schedules {
             screen.talk(format!("{} <- {}", route.workflow, schedule.describe()));
         }
+        for (webhook, server) in route.webhooks.iter().zip(server.iter().cycle()) {
+            let (workflow, address) = (&route.workflow, server.address());
+            screen.talk(format!("{workflow} <- http://{address}/hooks/{}", webhook.path));
+        }
     }
-    if routes.iter().all(|route| route.globs.is_empty() && route.schedules.is_empty()) {
-        let nothing = Diagnostic::new("watch::no_trigger", "no workflow has a trigger")
-            .warning()
-            .help("give one `triggers = { mill.drop { glob = \"...\" } }`, or a `mill.schedule`");
+    if routes.iter().all(WorkflowRoute::has_no_trigger) {
+        let nothing = Diagnostic::new("watch::no_trigger", "no workflow has a trigger").warning().help(
+            "give one `triggers = { mill.drop { glob = \"...\" } }`, a `mill.schedule` or a `mill.webhook`",
+        );
         screen.diagnostic(&nothing);
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
     let clock = Arc::new(SystemClock::new());
     let daemon =
         Daemon::open(lock, project, store.clone(), clock.clone(), routes, conduct, tell.clone()).await?;
+    let (in_force, hooks) = (daemon.in_force(), daemon.hooks());
+    hooks.set(webhooks);
     screen.talk(format!("watching {}; Ctrl-C stops", project.inbox().display()));
-    let in_force = daemon.in_force();
     let reload = Reload {
         project: project.clone(),
         store: store.clone(),
@@ -105,8 +116,16 @@ async fn watch(
         show: Arc::new(move |diagnostic| screen.diagnostic(diagnostic)),
     };
     let complain = |diagnostic| screen.diagnostic(&diagnostic);
+    let serving = Serving {
+        listen: project.config.server.listen,
+        in_force: in_force.clone(),
+        hooks,
+        clock: clock.clone(),
+        complain: &complain,
+    };
+    let watched = async { tokio::join!(daemon.run(stop.clone()), serving.work(server, &stop)).0 };
     tokio::select! {
-        done = daemon.run(stop) => done?,
+        done = watched => done?,
         () = reload.work() => {}
         () = collect_daily(clock.as_ref(), project, &store, &in_force, complain) => {}
     }
@@ -187,6 +206,11 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             Swap::Changed(version) => format!("{workflow}: version {} for new runs", version.short()),
             Swap::Removed => format!("{workflow}: its script is gone; no new runs"),
         }),
+        Notice::Received { hook, run } => screen.talk(format!("hooks/{hook}: run {run}")),
+        Notice::Refused { hook, count: 1, why } => screen.talk(format!("hooks/{hook}: not taken: {why}")),
+        Notice::Refused { hook, count, why } => {
+            screen.talk(format!("hooks/{hook}: {count} requests not taken: {why}"));
+        }
         Notice::PutAway { path, state, to } => {
             let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
             let reason = if *state == InputState::Done { "" } else { " (the reason is beside it)" };

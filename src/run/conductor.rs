@@ -24,6 +24,7 @@ use crate::sandbox::Progress;
 use crate::store::{Lease, RunRow, Store};
 use crate::workflow::Workflow;
 use crate::workflow::image::Origin;
+use crate::workflow::notify::Notify;
 use crate::workflow::view::Artifact;
 
 /// Carries runs out.
@@ -174,6 +175,8 @@ impl Conductor {
 /// The variables with all a workflow's secrets.
 fn secrets(workflow: &Workflow) -> Vec<String> {
     let mut names = network::secrets(&workflow.network);
+    names.extend(workflow.webhooks.iter().flat_map(|webhook| webhook.secrets.clone()));
+    names.extend(workflow.notify.iter().flat_map(Notify::secrets));
     if let Origin::Folder(folder) = &workflow.image.origin {
         names.extend(folder.secrets.values().cloned());
     }

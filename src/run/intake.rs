@@ -1,6 +1,6 @@
 //! The watch daemon: from a file in the inbox to its runs, and from their ends to a file put away.
 //!
-//! A `desk` claims what is complete, schedules fire beside it, the queue has runs carried out, and `finish` puts files
+//! A `desk` claims what is complete, schedules fire and webhooks are heard beside it, the queue has runs carried out, and `finish` puts files
 //! away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process was killed.
 
 pub mod desk;
@@ -25,6 +25,7 @@ use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
 use crate::owner::Owner;
+use crate::run::hooks::Hooks;
 use crate::run::intake::desk::{Desk, blocking};
 use crate::run::intake::finish::Putter;
 pub use crate::run::intake::lock::Lock;
@@ -41,9 +42,10 @@ use crate::trigger::drop_folder::watch::Watch;
 use crate::workflow::queueing::Queueing;
 use crate::workflow::sandbox::Kind;
 use crate::workflow::schedule::Schedule;
+use crate::workflow::webhook::Webhook;
 
 /// A workflow as the intake needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WorkflowRoute {
     /// Its name.
     pub workflow: String,
@@ -51,6 +53,8 @@ pub struct WorkflowRoute {
     pub globs: Vec<String>,
     /// At which instants it runs.
     pub schedules: Vec<Schedule>,
+    /// Requests that start it.
+    pub webhooks: Vec<Webhook>,
     /// Name of the model its runs use.
     pub model: String,
     /// The bundle of scripts its runs are pinned to: a blob of the store.
@@ -61,6 +65,13 @@ pub struct WorkflowRoute {
     pub queueing: Queueing,
 }
 
+impl WorkflowRoute {
+    /// Whether only `tidemill run` starts it.
+    pub fn has_no_trigger(&self) -> bool {
+        self.globs.is_empty() && self.schedules.is_empty() && self.webhooks.is_empty()
+    }
+}
+
 /// Watches one project until it is told to stop. There is one at a time.
 pub struct Daemon {
     desk: Desk,
@@ -68,6 +79,7 @@ pub struct Daemon {
     queue: Queue,
     schedules: Schedules,
     in_force: InForce,
+    hooks: Arc<Hooks>,
     inbox: PathBuf,
     rescan: Duration,
     _lock: Lock,
@@ -108,11 +120,13 @@ impl Daemon {
         let (instants, woken) = (Arc::clone(&clock), Arc::clone(&wake));
         let schedules =
             Schedules::open(store.clone(), instants, in_force.clone(), woken, tell.clone()).await?;
+        let hooks = Hooks::new(project, store.clone(), Arc::clone(&clock), Arc::clone(&wake), tell.clone());
         let desk = Desk::open(project, store.clone(), Arc::clone(&clock), workflows, tell.clone()).await?;
         Ok(Self {
             desk,
             schedules,
             in_force: in_force.clone(),
+            hooks: Arc::new(hooks),
             watch: Watch::new(&project.inbox()),
             inbox: project.inbox(),
             rescan: project.config.watch.rescan,
@@ -136,7 +150,7 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, watch, queue, mut schedules, in_force, rescan, _lock, .. } = self;
+        let Self { mut desk, watch, queue, mut schedules, in_force, hooks, rescan, _lock, .. } = self;
         let intake = async {
             let news = in_force.subscribe();
             let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), news, &stop).await;
@@ -159,13 +173,22 @@ impl Daemon {
             }
             done
         };
-        let (intake, fire, work) = tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work));
+        let close = async {
+            stop.finishing().await;
+            hooks.close();
+        };
+        let (intake, fire, work, ()) = tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work), close);
         intake.and(fire).and(work)
     }
 
     /// The workflows that new runs are made of, which may be replaced while it works.
     pub fn in_force(&self) -> InForce {
         self.in_force.clone()
+    }
+
+    /// Its webhooks: none until they are set, and whoever serves requests hands them in.
+    pub fn hooks(&self) -> Arc<Hooks> {
+        Arc::clone(&self.hooks)
     }
 
     /// Whether a daemon watches this project now.

@@ -13,6 +13,7 @@ pub mod folder;
 pub mod gc;
 pub mod gc_daily;
 pub mod guarded;
+pub mod hooks;
 pub mod inputs;
 pub mod intake;
 pub mod journal;

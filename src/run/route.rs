@@ -26,12 +26,15 @@ pub async fn route(
     let workflow = &loaded.workflow;
     let model = model.unwrap_or(&workflow.agent.model).to_owned();
     models::require_price(project, &model, &workflow.limits)?;
+    let bundle = pin(store, &loaded.bundle).await?;
+    store.know_targets(&bundle, &workflow.notify).await?;
     Ok(WorkflowRoute {
         workflow: workflow.name.clone(),
         globs: workflow.triggers.iter().map(|drop| drop.glob.clone()).collect(),
         schedules: workflow.schedules.clone(),
+        webhooks: workflow.webhooks.clone(),
         model,
-        bundle: pin(store, &loaded.bundle).await?,
+        bundle,
         sandbox: workflow.sandbox,
         queueing: workflow.queueing,
     })

@@ -11,7 +11,6 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::id::RunId;
 use crate::event::trigger::Trigger;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::{Notice, Tell};
@@ -125,20 +124,10 @@ impl Schedules {
         Ok(next)
     }
 
-    /// An id that no run has: of a thousand runs in one second two would have the same.
-    async fn fresh_id(&self, now: Timestamp) -> Result<RunId> {
-        loop {
-            let id = RunId::new(now);
-            if self.store.run(&id).await?.is_none() {
-                return Ok(id);
-            }
-        }
-    }
-
     async fn fire(&self, plan: &Plan, route: &WorkflowRoute, firing: Firing, now: Timestamp) -> Result<()> {
         let declared = plan.schedule();
         let start_by = declared.start_by(firing.at);
-        let id = self.fresh_id(now).await?;
+        let id = self.store.fresh_id(now).await?;
         let bundle = route.bundle.clone();
         let run = NewRun::new(id.clone(), &route.workflow, Trigger::Schedule, bundle, &route.model, now);
         let fire =

@@ -44,6 +44,7 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
         files.iter().map(|file| name_of(project, file)).collect()
     };
     let mut declared: BTreeMap<String, String> = BTreeMap::new();
+    let mut paths: BTreeMap<String, String> = BTreeMap::new();
     let mut required = BTreeSet::new();
     let mut others = Vec::new();
     let mut named = Vec::new();
@@ -75,6 +76,14 @@ pub async fn check(project: &Project, files: &[PathBuf]) -> Checked {
                     continue;
                 }
                 declared.insert(workflow.name.clone(), name.clone());
+                for webhook in workflow.webhooks.iter().filter(|webhook| !webhook.path.is_empty()) {
+                    match paths.get(&webhook.path) {
+                        Some(other) if *other != name => {
+                            checked.diagnostics.push(same_path(&webhook.path, place.as_ref(), other));
+                        }
+                        _ => drop(paths.insert(webhook.path.clone(), name.clone())),
+                    }
+                }
                 if clean {
                     let bundle = super::Bundle { entry: name, files: host.files().all() };
                     workflow.digest = bundle.digest();
@@ -179,6 +188,16 @@ fn nobody(name: &str, place: &Place, declared: &BTreeMap<String, String>) -> Dia
     let warning = place.mark_value(Diagnostic::new("script::unknown_workflow", message), "here").warning();
     let known: Vec<&str> = declared.keys().map(String::as_str).collect();
     warning.help(super::api::advice(nearest(name, known.iter().copied()), &known))
+}
+
+fn same_path(path: &str, place: Option<&Place>, other: &str) -> Diagnostic {
+    let message = format!("a webhook of {other} has the path `{path}` as well");
+    let mistake = Diagnostic::new("script::duplicate_webhook", message)
+        .help("a path leads to one workflow; give one of them another");
+    match place {
+        Some(place) => place.mark_value(mistake, "the second with this path"),
+        None => mistake,
+    }
 }
 
 fn twice(name: &str, place: Option<&Place>, other: &str) -> Diagnostic {

@@ -11,9 +11,10 @@ use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
 use crate::event::{Event, What};
 use crate::store::Store;
-use crate::store::column::{instant, json, micros, moment, rounded, to_json};
+use crate::store::column::{digest, instant, json, micros, moment, rounded, to_json};
 use crate::store::error::{explain, unreadable};
 use crate::store::fold::{Folded, fold, is_progress};
+use crate::store::outbox::tell_targets;
 use crate::store::queue::Lease;
 use crate::store::run::{NewRun, again, fence};
 
@@ -134,9 +135,10 @@ pub(super) async fn insert(connection: &mut SqliteConnection, run: &NewRun) -> R
         .bind(micros(run.at))
         .bind(to_json(&events[0].what)?)
         .bind(to_json(&events[1].what)?)
-        .execute(connection)
+        .execute(&mut *connection)
         .await
         .map_err(failed)?;
+    tell_targets(connection, &run.workflow, &run.script, &events[0]).await?;
     Ok(events)
 }
 
@@ -184,8 +186,8 @@ pub(super) async fn add(connection: &mut SqliteConnection, append: &Append, at: 
     let failed = |error| explain(&format!("record an event of run {run}"), error);
     // Without the columns that no event changes: a run's inputs may be many.
     let found = sqlx::query(
-        "SELECT state, fence, started_at, ended_at, turns, usage, cost_usd, published, again, last_seq
-         FROM runs WHERE id = ?1",
+        "SELECT workflow, script, state, fence, started_at, ended_at, turns, usage, cost_usd, published, again,
+         last_seq FROM runs WHERE id = ?1",
     )
     .bind(run.as_str())
     .fetch_optional(&mut *connection)
@@ -245,6 +247,8 @@ pub(super) async fn add(connection: &mut SqliteConnection, append: &Append, at: 
     .execute(&mut *connection)
     .await
     .map_err(failed)?;
+    let workflow: &str = found.try_get("workflow").map_err(failed)?;
+    tell_targets(connection, workflow, &digest(&found, "script")?, &event).await?;
     Ok(event)
 }
 

@@ -1,4 +1,5 @@
-//! What must not be forgotten: the ledger of inputs, the schedules, the runs, their events, and blobs.
+//! What must not be forgotten: the ledger of inputs, the schedules, the requests, the runs, their events, the messages
+//! about them, and blobs.
 //!
 //! One SQLite database in `.tidemill/`, used by several processes at once: writes take the lock at their beginning
 //! (`BEGIN IMMEDIATE`), each is one transaction, and each is on the disk before it is reported.
@@ -9,8 +10,10 @@ mod database;
 mod error;
 mod fold;
 mod group;
+mod hooks;
 mod ledger;
 mod log;
+mod outbox;
 mod published;
 mod queue;
 mod retention;
@@ -27,7 +30,9 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::{Blobs, Stray};
+pub use crate::store::hooks::{Heard, RequestKey};
 pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
+pub use crate::store::outbox::{Attempted, Delivery, DeliveryState};
 pub use crate::store::queue::{Lease, Waiting};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 pub use crate::store::schedules::{Fire, Made};

@@ -163,6 +163,16 @@ impl Store {
             .transpose()
     }
 
+    /// An id that no run has: of a thousand runs in one second two would have the same.
+    pub async fn fresh_id(&self, now: Timestamp) -> Result<RunId> {
+        loop {
+            let id = RunId::new(now);
+            if self.run(&id).await?.is_none() {
+                return Ok(id);
+            }
+        }
+    }
+
     /// The runs that fit, newest first.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>> {
         sqlx::query(

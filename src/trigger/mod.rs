@@ -1,4 +1,5 @@
-//! What starts runs besides `tidemill run`: files that are dropped, and the clock.
+//! What starts runs besides `tidemill run`: files that are dropped, the clock, and signed requests.
 
 pub mod drop_folder;
 pub mod schedule;
+pub mod webhook;

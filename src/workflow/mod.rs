@@ -9,6 +9,7 @@ pub mod limits;
 pub mod manifest;
 pub mod mode;
 pub mod network;
+pub mod notify;
 pub mod package;
 pub mod path;
 pub mod queueing;
@@ -18,6 +19,7 @@ pub mod schedule;
 pub mod trigger;
 pub mod units;
 pub mod view;
+pub mod webhook;
 
 use std::collections::BTreeMap;
 
@@ -29,9 +31,11 @@ use crate::workflow::image::Image;
 use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Manifest;
 use crate::workflow::network::Network;
+use crate::workflow::notify::Notify;
 use crate::workflow::queueing::Queueing;
 use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
+use crate::workflow::webhook::Webhook;
 
 /// What one Lua script declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +54,8 @@ pub struct Workflow {
     pub schedules: Vec<Schedule>,
     /// How its runs stand in the queue.
     pub queueing: Queueing,
+    /// Requests that start it.
+    pub webhooks: Vec<Webhook>,
     /// The kind of sandbox its commands run in.
     pub sandbox: sandbox::Kind,
     /// What a container is made from; other sandboxes have no use for it.
@@ -76,6 +82,8 @@ pub struct Workflow {
     pub validate: Option<Hook>,
     /// What happens when a check fails.
     pub repair: Repair,
+    /// Who is told what becomes of its runs.
+    pub notify: Vec<Notify>,
 }
 
 impl Workflow {

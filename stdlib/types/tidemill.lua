@@ -23,6 +23,9 @@
 ---@field outputs? table<string, tidemill.Expectation> What must come out: path in /workspace = expectation.
 ---@field validate? fun(artifacts: table<string, tidemill.Artifact>, run: tidemill.Run): (tidemill.Finding|tidemill.Finding[]|nil) A check across files: returns nothing, a finding, or a list of findings.
 ---@field repair? tidemill.Repair What happens when a check fails.
+---@field notify? tidemill.Notification|tidemill.Notification[] Who is told what becomes of its runs.
+---@field on_success? tidemill.Notification|tidemill.Notification[] Who is told of runs that published.
+---@field on_failure? tidemill.Notification|tidemill.Notification[] Who is told of runs that ended in any other way.
 
 ---Who does the work.
 ---@class tidemill.Agent
@@ -80,6 +83,24 @@
 ---@field overlap? "skip"|"queue"|"latest"|"allow" What becomes of an instant while the run before works: it is skipped (without), it waits its turn, only the latest of them waits, or it runs beside.
 ---@field start_deadline? string|number A run that has not begun by then does not begin.
 ---@field jitter? string|number Starts are spread over this time, each instant always at the same place in it.
+
+---What `mill.webhook` takes.
+---@class tidemill.Webhook
+---@field path string What stands behind `/hooks/`, unique in the project: `refunds`, `shop/orders`.
+---@field secret tidemill.Secret|tidemill.Secret[] A mill.secret that requests are signed with; two of them while it is changed.
+---@field scheme? "standard"|"github"|"stripe"|"slack"|tidemill.Hmac How requests are signed: `standard` (Standard Webhooks) without.
+---@field max_body? string|integer The largest body that is taken: `1MB` without, `100MB` at most.
+---@field rate? number Requests a second that are taken on average, 50 without; more are told to wait.
+
+---A signature of a sender's own: HMAC-SHA256 of the body, in hexadecimal or base64.
+---@class tidemill.Hmac
+---@field hmac string Name of the header with the signature, e.g. `X-Signature`.
+
+---What `mill.notify` takes.
+---@class tidemill.Notify
+---@field url string|tidemill.Secret An `https://` address, or a mill.secret where it is a key itself.
+---@field events? string[] Moments: `run.queued`, `run.started`, `run.succeeded`, `run.rejected`, `run.denied`, `run.exhausted`, `run.failed`, `run.cancelled`. In `notify` all six ends without; `on_success` and `on_failure` say it themselves.
+---@field secret? tidemill.Secret Signs the messages as Standard Webhooks are signed.
 
 ---How an image is made: from a folder (`build`), or from another image (`from`).
 ---@class tidemill.ImageOptions
@@ -212,6 +233,16 @@ function mill.drop(options) end
 ---@param options tidemill.Schedule
 ---@return tidemill.Trigger
 function mill.schedule(options) end
+
+---Starts a run for every signed request to a path.
+---@param options tidemill.Webhook
+---@return tidemill.Trigger
+function mill.webhook(options) end
+
+---Tells a server what becomes of runs, for `notify`, `on_success` and `on_failure`.
+---@param options tidemill.Notify
+---@return tidemill.Notification
+function mill.notify(options) end
 
 ---The container image: a tag or digest, or how it is made.
 ---@param image string|tidemill.ImageOptions

@@ -8,6 +8,9 @@
 ---What starts a workflow.
 ---@class tidemill.Trigger
 
+---Who is told what becomes of runs.
+---@class tidemill.Notification
+
 ---A container image.
 ---@class tidemill.Image
 

@@ -108,6 +108,7 @@ pub(super) fn route(workflow: &str, queueing: Queueing) -> WorkflowRoute {
         workflow: workflow.to_owned(),
         globs: Vec::new(),
         schedules: Vec::new(),
+        webhooks: Vec::new(),
         model: "analyst".to_owned(),
         bundle: Digest::of("script"),
         sandbox: tidemill::workflow::sandbox::Kind::None,

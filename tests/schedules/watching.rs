@@ -82,6 +82,7 @@ pub(super) async fn open(project: &Project, now: &str, schedule: &Schedule, end:
         workflow: "report".to_owned(),
         globs: Vec::new(),
         schedules: vec![schedule.clone()],
+        webhooks: Vec::new(),
         model: "analyst".to_owned(),
         bundle: Digest::of("script"),
         sandbox: tidemill::workflow::sandbox::Kind::None,

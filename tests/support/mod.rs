@@ -1,6 +1,7 @@
 //! What the scenes' tests share.
 
 pub mod clock;
+pub mod conduct;
 pub mod engine;
 pub mod outside;
 pub mod project;

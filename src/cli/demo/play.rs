@@ -114,6 +114,7 @@ mod tests {
         let route = WorkflowRoute {
             workflow: "energy-anomalies".into(),
             schedules: Vec::new(),
+            webhooks: Vec::new(),
             globs: vec![glob.into()],
             model: "analyst".into(),
             bundle: store.blobs().put("script").await.unwrap(),

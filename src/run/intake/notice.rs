@@ -62,6 +62,22 @@ pub enum Notice {
         /// What became of it.
         how: Swap,
     },
+    /// A request came to a webhook and its run is queued.
+    Received {
+        /// Its path.
+        hook: String,
+        /// The run.
+        run: RunId,
+    },
+    /// Requests to a webhook were not taken.
+    Refused {
+        /// Its path.
+        hook: String,
+        /// How many since it was last said.
+        count: u64,
+        /// Why the last of them was not.
+        why: String,
+    },
     /// All runs of a file have ended and it was put away.
     PutAway {
         /// Relative to the inbox.

@@ -2,8 +2,9 @@
 
 use mlua::{Lua, MultiValue, Value};
 
+use super::notify::{NOTIFY, notify};
 use super::objects::{CONTENT, Thing};
-use super::{Class, Entry, Field, Module, content, schedule};
+use super::{Class, Entry, Field, Module, content, schedule, webhook};
 use crate::diagnostic::Diagnostic;
 use crate::script::declare::{agent, image, limits, network, packages, queueing, workflow};
 use crate::script::fields::Fields;
@@ -38,6 +39,18 @@ pub(super) const MODULE: Module = Module {
             signature: "(options: tidemill.Schedule): tidemill.Trigger",
             doc: "Starts a run at every instant of a cron pattern, an interval or a list of times.",
             run: schedule::schedule,
+        },
+        Entry {
+            name: "webhook",
+            signature: "(options: tidemill.Webhook): tidemill.Trigger",
+            doc: "Starts a run for every signed request to a path.",
+            run: webhook::webhook,
+        },
+        Entry {
+            name: "notify",
+            signature: "(options: tidemill.Notify): tidemill.Notification",
+            doc: "Tells a server what becomes of runs, for `notify`, `on_success` and `on_failure`.",
+            run: notify,
         },
         Entry {
             name: "image",
@@ -115,6 +128,9 @@ pub(super) const MODULE: Module = Module {
         &queueing::RETRY,
         &DROP,
         &schedule::SCHEDULE,
+        &webhook::WEBHOOK,
+        &webhook::HMAC,
+        &NOTIFY,
         &image::IMAGE,
         &packages::PACKAGES,
         &content::RIGHTS,

@@ -5,9 +5,11 @@ pub mod docs;
 pub(super) mod expect;
 pub(super) mod guard;
 pub(super) mod mill;
+pub(super) mod notify;
 pub(super) mod objects;
 mod schedule;
 pub(super) mod test;
+mod webhook;
 
 use mlua::{Lua, MultiValue, Table, Value};
 

@@ -2,6 +2,7 @@
 
 use mlua::{Lua, MetaMethod, MultiValue, UserData, UserDataMethods, Value};
 
+use super::notify::Declared;
 use super::{Class, Field};
 use crate::diagnostic::nearest;
 use crate::event::finding::Finding;
@@ -18,6 +19,7 @@ use crate::workflow::mode::Mode;
 use crate::workflow::network::Credential;
 use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
+use crate::workflow::webhook::Webhook;
 
 /// A value made by one of the modules.
 #[derive(Debug, Clone)]
@@ -28,6 +30,10 @@ pub(in crate::script) enum Thing {
     Drop(Drop),
     /// `mill.schedule { ... }`
     Schedule(Box<Schedule>),
+    /// `mill.webhook { ... }`
+    Webhook(Box<Webhook>),
+    /// `mill.notify { ... }`
+    Notify(Declared),
     /// `mill.image ...`
     Image(Image),
     /// `mill.input()`, `mill.file "..."` and the others that fill a manifest.
@@ -77,7 +83,8 @@ impl Thing {
     pub(in crate::script) fn describe(&self) -> &'static str {
         match self {
             Self::Workflow(_) => "a workflow",
-            Self::Drop(_) | Self::Schedule(_) => "a trigger",
+            Self::Drop(_) | Self::Schedule(_) | Self::Webhook(_) => "a trigger",
+            Self::Notify(_) => "a mill.notify",
             Self::Image(_) => "an image",
             Self::Content(Content::Input, _) => "a mill.input",
             Self::Content(Content::File(_), _) => "a mill.file",

@@ -7,6 +7,7 @@ use crate::config::{Config, Provider};
 use crate::diagnostic::Diagnostic;
 use crate::event::id::Digest;
 use crate::event::verdict::Stage;
+use crate::script::api::notify::targets;
 use crate::script::api::objects::Thing;
 use crate::script::api::{Class, Field, advice, guard};
 use crate::script::fields::Fields;
@@ -22,6 +23,7 @@ use crate::workflow::limits::Limits;
 use crate::workflow::manifest::Manifest;
 use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
+use crate::workflow::webhook::Webhook;
 
 const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
     Field { name, kind, doc }
@@ -89,6 +91,21 @@ pub(in crate::script) const WORKFLOW: Class = Class {
             "A check across files: returns nothing, a finding, or a list of findings.",
         ),
         field("repair", "tidemill.Repair?", "What happens when a check fails."),
+        field(
+            "notify",
+            "tidemill.Notification|tidemill.Notification[]?",
+            "Who is told what becomes of its runs.",
+        ),
+        field(
+            "on_success",
+            "tidemill.Notification|tidemill.Notification[]?",
+            "Who is told of runs that published.",
+        ),
+        field(
+            "on_failure",
+            "tidemill.Notification|tidemill.Notification[]?",
+            "Who is told of runs that ended in any other way.",
+        ),
     ],
 };
 
@@ -115,7 +132,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         check_price(host, &fields, agent, &limits);
     }
     let sandbox = sandbox::read(host, &fields);
-    let (triggers, schedules) = triggers(host, &fields);
+    let (triggers, schedules, webhooks) = triggers(host, &fields);
     Some(Workflow {
         name: fields.with("name", name).unwrap_or_default(),
         description: fields.text("description").unwrap_or_default(),
@@ -124,6 +141,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         triggers,
         schedules,
         queueing: queueing::read(host, &fields),
+        webhooks,
         image: fields.with("image", image).unwrap_or_default(),
         sandbox,
         manifest: manifest(host, &fields),
@@ -145,6 +163,7 @@ pub(in crate::script) fn read(host: &Host, value: Value, place: Place) -> Option
         outputs: outputs(host, &fields),
         validate: fields.function("validate").map(|function| host.keep(function)),
         repair: fields.with("repair", repair).unwrap_or_default(),
+        notify: targets(host, &fields),
     })
 }
 
@@ -163,20 +182,31 @@ pub(in crate::script) fn name(host: &Host, place: &Place, path: &str, value: &Va
     value::bad(host, place, "script::bad_name", message, help)
 }
 
-fn triggers(host: &Host, fields: &Fields<'_>) -> (Vec<Drop>, Vec<Schedule>) {
-    let (mut drops, mut schedules) = (Vec::new(), Vec::new());
+fn triggers(host: &Host, fields: &Fields<'_>) -> (Vec<Drop>, Vec<Schedule>, Vec<Webhook>) {
+    let (mut drops, mut schedules, mut webhooks) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (place, value)) in fields.list("triggers").into_iter().enumerate() {
         match Thing::of(&value) {
             Some(Thing::Drop(drop)) => drops.push(drop),
             Some(Thing::Schedule(schedule)) => schedules.push(*schedule),
+            Some(Thing::Webhook(webhook)) if webhooks.iter().any(|known| is_same(known, &webhook)) => {
+                let message = format!("two webhooks have the path `{}`", webhook.path);
+                let help = "a path leads to one webhook; give it another, or leave one out";
+                value::bad::<()>(host, &place, "script::duplicate_webhook", message, help);
+            }
+            Some(Thing::Webhook(webhook)) => webhooks.push(*webhook),
             _ => {
                 let path = format!("triggers[{}]", index + 1);
-                let wanted = "a trigger such as mill.drop { glob = ... } or mill.schedule { cron = ... }";
+                let wanted = "a trigger such as mill.drop { glob = ... }, mill.schedule { cron = ... } or mill.webhook { path = ... }";
                 value::wrong::<()>(host, &place, &path, wanted, &value);
             }
         }
     }
-    (drops, schedules)
+    (drops, schedules, webhooks)
+}
+
+/// Whether two webhooks have one path; one that could not be read is none.
+fn is_same(known: &Webhook, other: &Webhook) -> bool {
+    known.path == other.path && !other.path.is_empty()
 }
 
 fn image(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Image> {

@@ -34,7 +34,7 @@ pub(in crate::script::api) const URL: Class = Class {
 };
 
 /// What is wrong with an address that nobody may read.
-pub(super) const CREDENTIALS: &str = "the address holds a user name or a password";
+pub(in crate::script::api) const CREDENTIALS: &str = "the address holds a user name or a password";
 
 /// `mill.url(url, options)`
 pub(in crate::script::api) fn url(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
