@@ -84,7 +84,7 @@ async fn kept_workspaces(store: &Store) -> Result<Vec<Digest>> {
         for run in store.runs(&filter).await? {
             let past = Past::of(&store.all_events(&run.id).await?);
             if let Some((_, tree)) = past.checkpoint {
-                wanted.extend(Tree::read(store, &tree).await?.0.into_iter().map(|leaf| leaf.digest));
+                wanted.extend(Tree::read(store, &tree).await?.files.into_iter().map(|leaf| leaf.digest));
             }
         }
     }

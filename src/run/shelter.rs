@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -17,11 +18,15 @@ use crate::run::conductor::{Conductor, Unfinished};
 use crate::run::journal::Journal;
 use crate::run::past::Past;
 use crate::run::workspace::Filling;
-use crate::sandbox::{Engine, Placement, ReadyImage, Sandbox, Spec};
-use crate::store::{RunRow, Store};
+use crate::sandbox::{Command, Engine, Placement, ReadyImage, Sandbox, SandboxError, Spec};
+use crate::store::RunRow;
 use crate::workflow::Workflow;
 use crate::workflow::manifest::Access;
 use crate::workflow::path::WorkspacePath;
+
+/// Folders that are made at once, and how long that may take.
+const FOLDERS: usize = 500;
+const MAKING: Duration = Duration::from_secs(30);
 
 /// A sandbox, and how it is this run's.
 pub(super) struct Shelter {
@@ -138,11 +143,20 @@ impl Conductor {
                 journal.append(What::Warned { report: warning.report() }).await?;
             }
         }
-        let files = match &past.checkpoint {
-            Some((_, tree)) => restored(&self.store, filling.files, tree).await?,
+        let tree = match &past.checkpoint {
+            Some((_, tree)) => Some(Tree::read(&self.store, tree).await?),
+            None => None,
+        };
+        let files = match &tree {
+            Some(tree) => restored(filling.files, tree.placements(&self.store)?),
             None => filling.files,
         };
-        let placed = match deadline.race(sandbox.put(files)).await {
+        let filling_up = async {
+            let placed = sandbox.put(files).await?;
+            make_folders(sandbox, tree.map(|tree| tree.folders).unwrap_or_default()).await?;
+            Ok::<_, SandboxError>(placed)
+        };
+        let placed = match deadline.race(filling_up).await {
             Ok(placed) => placed.map_err(|error| error.during("fill the workspace"))?,
             Err(cut) => return Ok(Some(cut)),
         };
@@ -153,17 +167,22 @@ impl Conductor {
 }
 
 /// The read-only files of the manifest, and everything else as it was kept.
-async fn restored(
-    store: &Store,
-    manifest: Vec<Placement>,
-    tree: &crate::event::id::Digest,
-) -> Result<Vec<Placement>> {
+fn restored(manifest: Vec<Placement>, kept: Vec<Placement>) -> Vec<Placement> {
     let mut files: Vec<Placement> =
         manifest.into_iter().filter(|file| file.access == Access::ReadOnly).collect();
     let given: BTreeSet<WorkspacePath> = files.iter().map(|file| file.path.clone()).collect();
-    let kept = Tree::read(store, tree).await?.placements(store)?;
     files.extend(kept.into_iter().filter(|file| !given.contains(&file.path)));
-    Ok(files)
+    files
+}
+
+/// Makes folders in which nothing stands. Where no commands run, there are none.
+async fn make_folders(sandbox: &dyn Sandbox, folders: Vec<String>) -> Result<(), SandboxError> {
+    for some in folders.chunks(FOLDERS) {
+        let words = ["mkdir", "-p", "--"].into_iter().map(str::to_owned);
+        let argv = words.chain(some.iter().cloned()).collect();
+        sandbox.exec(&Command { argv, timeout: MAKING }).await?;
+    }
+    Ok(())
 }
 
 /// What the manifest brings now and did not bring then.

@@ -81,6 +81,7 @@ impl Keeper for Checkpoints<'_> {
         };
         let now = u64::try_from(self.clock.now().as_nanosecond()).unwrap_or(0);
         let (mut files, mut changed) = (BTreeMap::new(), Vec::new());
+        let folders = empty_folders(&entries);
         for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::File) {
             let Some(path) = path_of(&entry) else { continue };
             if self.given.contains(&path) {
@@ -109,7 +110,8 @@ impl Keeper for Checkpoints<'_> {
         if let Some(words) = lost_words(&files) {
             self.warn(&mut known, &words).await?;
         }
-        let tree = Tree(files.iter().filter_map(|(path, seen)| seen.leaf(path)).collect());
+        let leaves = files.iter().filter_map(|(path, seen)| seen.leaf(path)).collect();
+        let tree = Tree { files: leaves, folders };
         known.files = files;
         let tree = tree.put(self.store).await?;
         let what = What::Checkpointed { turn, tree, files: taken.0, bytes: taken.1 };
@@ -184,6 +186,15 @@ fn lost_words(files: &BTreeMap<WorkspacePath, Seen>) -> Option<String> {
 /// A path nobody can name in a workflow is no path of ours.
 fn path_of(entry: &Entry) -> Option<WorkspacePath> {
     WorkspacePath::parse(std::str::from_utf8(&entry.path).ok()?).ok()
+}
+
+/// Folders nothing stands in, in the order of paths.
+fn empty_folders(entries: &[Entry]) -> Vec<String> {
+    let paths: Vec<WorkspacePath> = entries.iter().filter_map(path_of).collect();
+    let full: BTreeSet<&str> = paths.iter().flat_map(WorkspacePath::parents).collect();
+    let folders = entries.iter().filter(|entry| entry.kind == EntryKind::Folder).filter_map(path_of);
+    let empty = folders.filter(|path| !full.contains(path.as_str()));
+    empty.map(|path| path.to_string()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn clear(folder: &std::path::Path) {

@@ -13,10 +13,14 @@ use crate::workflow::path::WorkspacePath;
 /// Bytes of a list; with more files than fit in it nothing is kept in the first place.
 const LARGEST: u64 = 256 << 20;
 
-/// All files of a workspace but those that were given to it for reading, in the order of paths.
+/// All files of a workspace but those that were given to it for reading.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Tree(pub Vec<Leaf>);
+pub struct Tree {
+    /// In the order of paths.
+    pub files: Vec<Leaf>,
+    /// Folders in which nothing stands.
+    pub folders: Vec<String>,
+}
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +57,7 @@ impl Tree {
             let digest = Some(leaf.digest.clone());
             Ok(Placement { path, body, access: Access::ReadWrite, mode: Some(mode), digest })
         };
-        self.0.iter().map(place).collect()
+        self.files.iter().map(place).collect()
     }
 }
 
