@@ -17,6 +17,7 @@ pub fn once(evidence: &Evidence<'_>) -> Proof {
     for content in evidence.dropped {
         let digest = Digest::of(content);
         let of_it = evidence.outbox.iter().filter(|folder| input(folder) == Some(&digest)).count();
+        *times.entry(of_it).or_default() += 1;
         if of_it != 1 {
             let run =
                 evidence.runs.iter().find(|(row, _)| row.inputs.iter().any(|input| input.digest == digest));
