@@ -80,8 +80,9 @@ impl<'a> Lives<'a> {
     async fn one(&mut self, number: usize) {
         let moment = Moment::draw(&mut self.rng, number);
         let mut daemon = self.start(number);
-        let open = (self.dropper.dropped.len() + self.dropper.spoilt.len()).saturating_sub(self.published());
-        let drops = self.rng.usize(..3).min(Self::OPEN.saturating_sub(open));
+        let open = self.open();
+        let wanted = if open == 0 { 1 } else { self.rng.usize(..3) };
+        let drops = wanted.min(Self::OPEN.saturating_sub(open));
         let drop = async {
             for _ in 0..drops {
                 self.dropper.drop_one().await;
@@ -108,8 +109,11 @@ impl<'a> Lives<'a> {
     /// Lets a last one finish everything.
     pub async fn work_off(&mut self) {
         let start = Instant::now();
-        let mut daemon = self.start(usize::MAX);
-        // A daemon may have to make it first.
+        let mut daemon = self.start(self.pids.len());
+        // What only it can have taken shows that it works, also when nothing was left.
+        for _ in Kind::DROPPED {
+            self.dropper.drop_one().await;
+        }
         let store = store(self.project).await;
         let (mut seen, mut since) = (0, Instant::now());
         while !self.is_done(&store).await && since.elapsed() < Self::PATIENCE {
@@ -139,6 +143,14 @@ impl<'a> Lives<'a> {
             && inbox.is_empty()
             && store.unended().await.expect("the runs").is_empty()
             && store.inputs(&waiting).await.expect("the ledger").is_empty()
+    }
+
+    /// Inputs that were dropped and not put away yet.
+    fn open(&self) -> usize {
+        let away = ["processed", "failed"].map(|folder| files_below(&self.project.path(folder)));
+        let away =
+            away.iter().flatten().filter(|path| !path.to_string_lossy().ends_with(".reason.txt")).count();
+        (self.dropper.dropped.len() + self.dropper.spoilt.len()).saturating_sub(away)
     }
 
     fn published(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Every input, and every instant of the schedule, has come out once and whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tidemill::event::id::Digest;
 use tidemill::event::state::RunState;
@@ -13,9 +13,11 @@ use crate::proofs::{Proof, Wrong};
 pub fn once(evidence: &Evidence<'_>) -> Proof {
     let mut wrong = Vec::new();
     let mut known = BTreeSet::new();
+    let mut times = BTreeMap::<usize, usize>::new();
     for content in evidence.dropped {
         let digest = Digest::of(content);
         let of_it = evidence.outbox.iter().filter(|folder| input(folder) == Some(&digest)).count();
+        *times.entry(of_it).or_default() += 1;
         if of_it != 1 {
             let run =
                 evidence.runs.iter().find(|(row, _)| row.inputs.iter().any(|input| input.digest == digest));
@@ -32,9 +34,13 @@ pub fn once(evidence: &Evidence<'_>) -> Proof {
             wrong.push(Wrong { what, run: folder.run() });
         }
     }
-    let (dropped, spoilt) = (evidence.dropped.len(), evidence.spoilt.len());
-    let aside = if spoilt == 0 { String::new() } else { format!(", {spoilt} dropped too slowly to say") };
-    Proof { name: "every input is published once", numbers: format!("{dropped} inputs{aside}"), wrong }
+    let times: Vec<String> = times.into_iter().map(|(times, inputs)| format!("{inputs} {times}x")).collect();
+    let spoilt = match evidence.spoilt.len() {
+        0 => String::new(),
+        spoilt => format!("; {spoilt} dropped too slowly to say"),
+    };
+    let numbers = format!("{} inputs: {}{spoilt}", evidence.dropped.len(), times.join(", "));
+    Proof { name: "every input is published once", numbers, wrong }
 }
 
 /// Each folder with its receipt and the exact artifacts.
