@@ -30,7 +30,7 @@ async fn alike(what: &str, extension: &str) {
         let folder = mill.path(&format!("inbox/{folder}"));
         fs::create_dir(&folder).expect("a folder");
         for file in 0..FILES {
-            fs::write(folder.join(format!("{file}.{extension}")), "").expect("a file");
+            fs::write(folder.join(format!("{file}.{extension}")), "x").expect("a file");
         }
     }
     forget_peak();
