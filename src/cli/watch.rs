@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Context, Exit, SETTLE, live};
+use crate::cli::{Context, Exit, SETTLE, live, pause};
 use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
@@ -81,6 +81,10 @@ pub async fn watch(
             .warning()
             .help("give one `triggers = { mill.drop { glob = \"...\" } }`, or a `mill.schedule`");
         screen.diagnostic(&nothing);
+    }
+    let paused = store.paused().await?;
+    if !paused.is_empty() {
+        screen.talk(pause::words(&paused));
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
     let clock = Arc::new(SystemClock::new());

@@ -22,16 +22,16 @@ use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
-use crate::owner::Owner;
 use crate::run::intake::desk::{Desk, blocking};
 use crate::run::intake::finish::Putter;
-pub use crate::run::intake::lock::Lock;
+pub use crate::run::intake::lock::{Holder, Lock};
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::pause::Pause;
 use crate::run::queue::{Conduct, Queue};
 use crate::run::room::Room;
 use crate::run::schedules::Schedules;
+use crate::run::socket::Socket;
 use crate::store::Store;
 use crate::trigger::drop_folder::pace::Pace;
 use crate::trigger::drop_folder::watch::Watch;
@@ -66,7 +66,9 @@ pub struct Daemon {
     schedules: Schedules,
     inbox: std::path::PathBuf,
     rescan: Duration,
-    _lock: Lock,
+    /// Before the lock: a socket goes away while nobody else may have made one.
+    socket: Socket,
+    lock: Lock,
 }
 
 impl Daemon {
@@ -116,14 +118,15 @@ impl Daemon {
                 store,
                 clock,
                 conduct,
-                holder: Owner::this_process()?,
+                holder: lock.this().owner.clone(),
                 queueing,
                 putter,
                 tell,
                 room,
                 wake,
             },
-            _lock: lock,
+            socket: Socket::open(&project.state()),
+            lock,
         })
     }
 
@@ -131,7 +134,7 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, watch, queue, schedules, rescan, _lock, .. } = self;
+        let Self { mut desk, watch, queue, schedules, rescan, socket, lock, .. } = self;
         let intake = async {
             let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), &stop).await;
             if done.is_err() {
@@ -153,8 +156,15 @@ impl Daemon {
             }
             done
         };
-        let (intake, fire, work) = tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work));
-        intake.and(fire).and(work)
+        let all = async {
+            let (intake, fire, work) = tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work));
+            intake.and(fire).and(work)
+        };
+        tokio::select! {
+            done = all => done,
+            // It has no end.
+            () = socket.serve(&queue.store, lock.this(), &queue.wake) => Ok(()),
+        }
     }
 
     /// Whether a daemon watches this project now.

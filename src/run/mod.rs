@@ -4,6 +4,7 @@
 //! [`intake`] turns dropped files into queued runs, [`queue`] works them off.
 
 pub mod abandoned;
+pub mod cancel;
 pub mod checks;
 pub mod conductor;
 pub mod ended;
@@ -23,9 +24,12 @@ mod pause;
 mod published;
 pub mod queue;
 pub mod redact;
+pub mod retry;
 pub(crate) mod room;
 pub mod route;
 pub mod schedules;
+pub mod socket;
+pub mod status;
 pub mod sweeping;
 pub mod watching;
 pub mod workspace;

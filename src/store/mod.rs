@@ -5,6 +5,7 @@
 
 mod blobs;
 mod column;
+mod controls;
 mod database;
 mod error;
 mod fold;
@@ -25,6 +26,7 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::{Blobs, Stray};
+pub use crate::store::controls::Paused;
 pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::queue::{Lease, Waiting};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
