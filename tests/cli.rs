@@ -6,9 +6,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tidemill::event::id::{Digest, RunId};
 use tidemill::event::input::{Fingerprint, InputChange, RawPath};
 use tidemill::event::state::InputState;
-use tidemill::store::Store;
+use tidemill::event::trigger::Trigger;
+use tidemill::store::{NewRun, Store};
 
 /// How a call ended.
 #[derive(Debug)]
@@ -48,8 +50,8 @@ fn help_names_every_command_and_succeeds() {
     let help = tidemill(folder.path(), &["--help"]);
     assert_eq!(help.code, Some(0));
     for command in [
-        "init", "check", "run", "watch", "runs", "show", "logs", "explain", "next", "images", "doctor",
-        "demo",
+        "init", "check", "run", "watch", "runs", "show", "logs", "retry", "cancel", "pause", "resume",
+        "drain", "status", "explain", "next", "images", "doctor", "demo",
     ] {
         let line = format!("\n  {command} ");
         assert!(help.out.contains(&line), "{command} is missing in\n{}", help.out);
@@ -217,4 +219,37 @@ fn explain_says_what_would_happen_to_a_path() {
     assert!(taken.out.contains("hello"), "{}", taken.out);
     let ignored = tidemill(folder.path(), &["explain", "inbox/hello/a.pdf"]);
     assert!(ignored.out.contains("hello/*.txt"), "the glob that misses is not named: {}", ignored.out);
+}
+
+#[tokio::test]
+async fn the_queue_is_asked_and_told_from_the_command_line() {
+    let folder = project();
+    let said = |args: &[&str], code: i32, words: &str| {
+        let ended = tidemill(folder.path(), args);
+        assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
+        let told = ended.out + &ended.err;
+        assert!(told.contains(words), "{args:?}: {told}");
+    };
+    said(&["pause", "helo"], 2, "did you mean `hello`?");
+    said(&["pause", "hello"], 0, "no new run of hello begins until `tidemill resume`");
+    let doctor = tidemill(folder.path(), &["doctor"]).out;
+    assert!(doctor.contains("warn  queue: paused"), "{doctor}");
+    said(&["status", "--json"], 0, "\"paused\":{\"all\":false,\"workflows\":[\"hello\"]}");
+    said(&["resume"], 0, "nothing is paused");
+    said(&["drain"], 0, "nobody watches this project");
+    let store = Store::open(&folder.path().join(".tidemill")).await.unwrap();
+    let id = RunId::parse("20261130-230000-aaaa").unwrap();
+    let at = "2026-11-30T23:00:00Z".parse().unwrap();
+    let run = NewRun::new(id, "hello", Trigger::Webhook, Digest::of("script"), "analyst", at);
+    store.queue_run(run).await.unwrap();
+    said(&["status"], 0, "nobody watches this project\nin work: 0\nwaiting: 1");
+    said(&["retry", "aaaa"], 1, "retry::not_ended");
+    said(&["cancel", "aaaa"], 0, "20261130-230000-aaaa  cancelled");
+    said(&["cancel", "aaaa"], 1, "store::run_ended");
+    said(&["retry", "--all"], 0, "no such run is left to be done over");
+    said(&["retry", "--all", "--state", "queued"], 2, "have not ended");
+    said(&["retry", "--all", "--state", "cancelled", "--since", "1s"], 0, "20261130-230000-aaaa once more");
+    said(&["retry", "aaaa", "--json"], 0, "\"retry_of\":\"20261130-230000-aaaa\"");
+    said(&["retry"], 2, "<RUN>");
+    assert_eq!(store.count_waiting().await.unwrap(), 2);
 }

@@ -3,5 +3,7 @@
 
 mod again;
 mod cancel;
+mod control;
 mod order;
+mod retry;
 mod work;

@@ -6,6 +6,7 @@ mod finding;
 mod git;
 mod machine;
 mod models;
+mod queue;
 mod sandbox;
 mod scripts;
 mod watches;
@@ -73,6 +74,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
         findings.extend(models::examine(&project));
         findings.extend(machine::folders(&project));
         findings.extend(watches::examine(&project.inbox()));
+        findings.extend(queue::examine(&project).await);
     }
     findings.extend(machine::disk("disk", &project.root));
     findings.extend(machine::clock(jiff::Timestamp::now()));

@@ -1,8 +1,10 @@
 //! The command line: one file per command.
 
+pub mod cancel;
 pub mod check;
 pub mod demo;
 pub mod doctor;
+pub mod drain;
 pub mod explain;
 pub mod gc;
 pub mod images;
@@ -11,11 +13,14 @@ pub mod inputs;
 pub mod live;
 pub mod logs;
 pub mod next;
+pub mod pause;
+pub mod retry;
 pub mod run;
 pub mod runs;
 mod serving;
 pub mod show;
 mod state;
+pub mod status;
 mod steps;
 pub mod stop;
 pub mod watch;
@@ -62,6 +67,18 @@ pub enum Command {
     Show(show::Args),
     /// Show the events of one run
     Logs(logs::Args),
+    /// Run once more what has ended: one run, or all that failed
+    Retry(retry::Args),
+    /// Stop one run, whoever carries it out
+    Cancel(cancel::Args),
+    /// Let no new run begin, of one workflow or at all
+    Pause(pause::Args),
+    /// Let runs begin again
+    Resume(pause::Args),
+    /// Have the daemon take nothing new and end when its runs have
+    Drain(drain::Args),
+    /// Say who watches the project, what is in work and what waits
+    Status(status::Args),
     /// Say what would happen to a path in the drop folder, and why
     Explain(explain::Args),
     /// Say when schedules fire next, and what is odd about those times
@@ -171,6 +188,12 @@ impl Cli {
             Command::Runs(args) => runs::run(&context, args).await,
             Command::Show(args) => show::run(&context, args).await,
             Command::Logs(args) => logs::run(&context, args).await,
+            Command::Retry(args) => retry::run(&context, args).await,
+            Command::Cancel(args) => cancel::run(&context, args).await,
+            Command::Pause(args) => pause::pause(&context, args).await,
+            Command::Resume(args) => pause::resume(&context, args).await,
+            Command::Drain(args) => drain::run(&context, args).await,
+            Command::Status(args) => status::run(&context, args).await,
             Command::Explain(args) => explain::run(&context, args).await,
             Command::Next(args) => next::run(&context, args).await,
             Command::Images(command) => images::run(&context, command).await,

@@ -11,8 +11,10 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
 use crate::event::state::RunState;
 use crate::event::trigger::Trigger;
+use crate::owner::Owner;
 use crate::report::progress::Steps;
 use crate::run::abandoned::{self, Hold};
+use crate::run::cancel;
 use crate::run::conductor::{Conductor, Unfinished};
 use crate::run::folder::RunFolder;
 use crate::run::inputs;
@@ -111,6 +113,7 @@ fn queue(
     };
     let new = NewRun {
         inputs,
+        holder: Some(Owner::this_process()?),
         ..NewRun::new(id, &route.workflow, Trigger::Manual, route.bundle.clone(), &route.model, at)
     };
     Ok((new, hold))
@@ -135,7 +138,16 @@ async fn carry_out(
         Diagnostic::new("store::lost", format!("the run {id} is not in the store"))
             .help("`tidemill doctor` checks it")
     })?;
-    let state = conductor.conduct(&row, stop.clone()).await;
+    // Somebody else may want this one to stop, and only this one.
+    let own = stop.child_token();
+    let state = tokio::select! {
+        state = conductor.conduct(&row, own.clone()) => state,
+        never = async {
+            cancel::asked(store, &id, conductor.clock.as_ref()).await;
+            own.cancel();
+            std::future::pending().await
+        } => never,
+    };
     watching.finish().await;
     let state = state?;
     if !json && let Some(row) = store.run(&id).await? {

@@ -3,6 +3,7 @@
 use crate::cli::state::named;
 use crate::cli::{Context, Exit};
 use crate::diagnostic::Result;
+use crate::event::input::printable;
 use crate::event::state::RunState;
 use crate::store::{RunFilter, Store};
 
@@ -41,7 +42,9 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     for row in rows {
         let input = row.inputs.first().map(|input| input.path.display()).unwrap_or_default();
         let cost = row.cost.filter(|cost| cost.usd() > 0.0).map(|cost| cost.to_string()).unwrap_or_default();
-        let line = format!("{}  {:<10}  {:<24} {cost:>8}  {input}", row.id, row.state, row.workflow);
+        let again = row.waits_for().map(|again| format!("  {}", printable(again.to_string().as_ref())));
+        let again = again.unwrap_or_default();
+        let line = format!("{}  {:<10}  {:<24} {cost:>8}  {input}{again}", row.id, row.state, row.workflow);
         context.screen.line(line.trim_end());
     }
     Ok(Exit::Succeeded)

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::cli::{Context, Exit};
 use crate::diagnostic::Result;
 use crate::event::Event;
+use crate::event::id::RunId;
 use crate::report::fold::Outline;
 use crate::report::summary::{Facts, summary};
 use crate::store::{RunRow, Store};
@@ -44,6 +45,8 @@ pub fn text(row: &RunRow, events: &[Event]) -> String {
         usage: row.usage,
         cost: row.cost,
         report: row.report.as_ref(),
+        waits_for: row.waits_for(),
+        retry_of: row.retry_of.as_ref().map(RunId::as_str),
     };
     summary(&facts, &Outline::of(events))
 }

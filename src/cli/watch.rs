@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::serving::Serving;
-use crate::cli::{Context, Exit, SETTLE, live};
+use crate::cli::{Context, Exit, SETTLE, live, pause};
 use crate::clock::SystemClock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
@@ -97,6 +97,10 @@ async fn watch(
             "give one `triggers = { mill.drop { glob = \"...\" } }`, a `mill.schedule` or a `mill.webhook`",
         );
         screen.diagnostic(&nothing);
+    }
+    let paused = store.paused().await?;
+    if !paused.is_empty() {
+        screen.talk(pause::words(&paused));
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
     let clock = Arc::new(SystemClock::new());

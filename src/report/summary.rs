@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::diagnostic::{Place, Report};
+use crate::event::again::Again;
 use crate::event::state::RunState;
 use crate::event::usage::{Cost, Usage};
 use crate::report::fold::Outline;
@@ -27,11 +28,21 @@ pub struct Facts<'a> {
     pub cost: Option<Cost>,
     /// Why it ended.
     pub report: Option<&'a Report>,
+    /// What it waits for before it is tried again.
+    pub waits_for: Option<&'a Again>,
+    /// The run it does over.
+    pub retry_of: Option<&'a str>,
 }
 
 /// The run in a few lines.
 pub fn summary(facts: &Facts<'_>, outline: &Outline) -> String {
     let mut text = format!("{}  {}  {}", facts.run, facts.workflow, facts.state);
+    if let Some(over) = facts.retry_of {
+        let _ = write!(text, "\n{over} once more");
+    }
+    if let Some(again) = facts.waits_for {
+        let _ = write!(text, "\n{again}");
+    }
     if let Some(report) = facts.report {
         let _ = write!(text, "\n{}", diagnosis(report));
     }

@@ -24,11 +24,10 @@ use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
-use crate::owner::Owner;
 use crate::run::hooks::Hooks;
 use crate::run::intake::desk::{Desk, blocking};
 use crate::run::intake::finish::Putter;
-pub use crate::run::intake::lock::Lock;
+pub use crate::run::intake::lock::{Holder, Lock};
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::pause::Pause;
@@ -36,6 +35,7 @@ use crate::run::queue::{Conduct, Queue};
 use crate::run::reload::in_force::{InForce, News};
 use crate::run::room::Room;
 use crate::run::schedules::Schedules;
+use crate::run::socket::Socket;
 use crate::store::Store;
 use crate::trigger::drop_folder::pace::Pace;
 use crate::trigger::drop_folder::watch::Watch;
@@ -82,7 +82,9 @@ pub struct Daemon {
     hooks: Arc<Hooks>,
     inbox: PathBuf,
     rescan: Duration,
-    _lock: Lock,
+    /// Before the lock: a socket goes away while nobody else may have made one.
+    socket: Socket,
+    lock: Lock,
 }
 
 impl Daemon {
@@ -135,14 +137,15 @@ impl Daemon {
                 store,
                 clock,
                 conduct,
-                holder: Owner::this_process()?,
+                holder: lock.this().owner.clone(),
                 in_force,
                 putter,
                 tell,
                 room,
                 wake,
             },
-            _lock: lock,
+            socket: Socket::open(&project.state()),
+            lock,
         })
     }
 
@@ -150,7 +153,7 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, watch, queue, mut schedules, in_force, hooks, rescan, _lock, .. } = self;
+        let Self { mut desk, watch, queue, mut schedules, in_force, hooks, rescan, socket, lock, .. } = self;
         let intake = async {
             let news = in_force.subscribe();
             let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), news, &stop).await;
@@ -177,8 +180,16 @@ impl Daemon {
             stop.finishing().await;
             hooks.close();
         };
-        let (intake, fire, work, ()) = tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work), close);
-        intake.and(fire).and(work)
+        let all = async {
+            let (intake, fire, work, ()) =
+                tokio::join!(Box::pin(intake), Box::pin(fire), Box::pin(work), close);
+            intake.and(fire).and(work)
+        };
+        tokio::select! {
+            done = all => done,
+            // It has no end.
+            () = socket.serve(&queue.store, lock.this(), &queue.wake) => Ok(()),
+        }
     }
 
     /// The workflows that new runs are made of, which may be replaced while it works.

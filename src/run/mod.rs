@@ -4,6 +4,7 @@
 //! [`intake`] turns dropped files into queued runs, [`queue`] works them off.
 
 pub mod abandoned;
+pub mod cancel;
 pub mod checkpoint;
 pub mod checks;
 pub mod conductor;
@@ -27,10 +28,13 @@ mod published;
 pub mod queue;
 pub mod redact;
 pub mod reload;
+pub mod retry;
 pub(crate) mod room;
 pub mod route;
 pub mod schedules;
 mod shelter;
+pub mod socket;
+pub mod status;
 mod story;
 pub mod sweeping;
 mod taken;

@@ -6,6 +6,7 @@
 
 mod blobs;
 mod column;
+mod controls;
 mod database;
 mod error;
 mod fold;
@@ -30,6 +31,7 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::{Blobs, Stray};
+pub use crate::store::controls::Paused;
 pub use crate::store::hooks::{Heard, RequestKey};
 pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::outbox::{Attempted, Delivery, DeliveryState};

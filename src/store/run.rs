@@ -14,7 +14,7 @@ use crate::event::trigger::{Params, Trigger};
 use crate::event::usage::{Cost, Usage};
 use crate::owner::Owner;
 use crate::store::Store;
-use crate::store::column::{digest, instant, json, moment};
+use crate::store::column::{digest, instant, json, micros, moment, to_json};
 use crate::store::error::{explain, unreadable};
 use crate::store::ledger::InputId;
 use crate::store::queue::Lease;
@@ -182,6 +182,30 @@ impl Store {
         .bind(filter.workflow.as_deref())
         .bind(filter.state.map(RunState::as_str))
         .bind(filter.limit.map_or(-1, i64::from))
+        .fetch_all(&self.0.readers)
+        .await
+        .map_err(|error| explain("list runs", error))?
+        .iter()
+        .map(decode)
+        .collect()
+    }
+
+    /// Runs that ended in one of these states, since then, and that no other run does over; oldest first.
+    pub async fn to_retry(
+        &self,
+        states: &[RunState],
+        workflow: Option<&str>,
+        since: Option<Timestamp>,
+    ) -> Result<Vec<RunRow>> {
+        let states: Vec<&str> = states.iter().map(|state| state.as_str()).collect();
+        sqlx::query(
+            "SELECT * FROM runs WHERE state IN (SELECT value FROM json_each(?1)) AND ended_at IS NOT NULL
+             AND (?2 IS NULL OR workflow = ?2) AND (?3 IS NULL OR ended_at >= ?3)
+             AND id NOT IN (SELECT retry_of FROM runs WHERE retry_of IS NOT NULL) ORDER BY number",
+        )
+        .bind(to_json(&states)?)
+        .bind(workflow)
+        .bind(since.map(micros))
         .fetch_all(&self.0.readers)
         .await
         .map_err(|error| explain("list runs", error))?

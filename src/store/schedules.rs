@@ -186,14 +186,18 @@ impl Store {
             .map_err(|error| explain("record how far a schedule has come", error))
     }
 
-    /// What made a run, when it was a schedule.
+    /// What made a run, or the one it does over, when it was a schedule.
     pub async fn fired(&self, run: &RunId) -> Result<Option<Fired>> {
         let failed = |error| explain("read what started a run", error);
-        let row = sqlx::query("SELECT * FROM fires WHERE run = ?1")
-            .bind(run.as_str())
-            .fetch_optional(&self.0.readers)
-            .await
-            .map_err(failed)?;
+        let row = sqlx::query(
+            "WITH RECURSIVE over (id) AS (
+                 SELECT ?1 UNION SELECT retry_of FROM runs CROSS JOIN over ON runs.id = over.id
+             ) SELECT * FROM fires WHERE run IN (SELECT id FROM over)",
+        )
+        .bind(run.as_str())
+        .fetch_optional(&self.0.readers)
+        .await
+        .map_err(failed)?;
         row.map(|row| {
             let zone: &str = row.try_get("timezone").map_err(failed)?;
             Ok(Fired {

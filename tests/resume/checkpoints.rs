@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use tidemill::agent::Keeper as _;
-use tidemill::event::id::RunId;
 use tidemill::event::trigger::Trigger;
 use tidemill::event::{What, id::Digest};
 use tidemill::run::checkpoint::tree::Tree;
@@ -15,7 +14,7 @@ use tidemill::run::checkpoint::{Checkpoints, Known};
 use tidemill::run::journal::Journal;
 use tidemill::sandbox::none::NoSandbox;
 use tidemill::sandbox::{Body, Engine as _, Placement, Sandbox, Silent};
-use tidemill::store::{NewRun, Store};
+use tidemill::store::{NewRun, RunRow, Store};
 use tidemill::workflow::image::Image;
 use tidemill::workflow::manifest::Access;
 use tidemill::workflow::path::WorkspacePath;
@@ -29,7 +28,7 @@ use crate::support::project::Project;
 struct House {
     project: Project,
     store: Store,
-    run: RunId,
+    run: RunRow,
     sandbox: Arc<dyn Sandbox>,
     clock: ManualClock,
 }
@@ -39,9 +38,8 @@ impl House {
         let project = Project::new();
         let opened = project.open();
         let store = Store::open(&opened.state()).await.unwrap();
-        let run = run_id();
         let new = NewRun::new(
-            run.clone(),
+            run_id(),
             "story",
             Trigger::Manual,
             Digest::of("script"),
@@ -49,9 +47,10 @@ impl House {
             Timestamp::UNIX_EPOCH,
         );
         store.queue_run(new).await.unwrap();
+        let run = store.run(&run_id()).await.unwrap().unwrap();
         let engine = NoSandbox::open(&opened.state()).unwrap();
         let image = engine.prepare(&Image::tag(""), &Silent).await.unwrap();
-        let sandbox = engine.start(&run, &image, &spec(small_limits())).await.unwrap();
+        let sandbox = engine.start(&run.id, &image, &spec(small_limits())).await.unwrap();
         let clock = ManualClock::new();
         // Every file is older than what is doubted.
         clock.set_wall("2100-01-01T00:00:00Z".parse().unwrap());
@@ -84,7 +83,7 @@ impl House {
     /// Every checkpoint: files that were read, and what stands in it.
     async fn kept(&self) -> Vec<(u64, Vec<String>)> {
         let mut kept = Vec::new();
-        for event in self.store.all_events(&self.run).await.unwrap() {
+        for event in self.store.all_events(&self.run.id).await.unwrap() {
             if let What::Checkpointed { tree, files, .. } = event.what {
                 let tree = Tree::read(&self.store, &tree).await.unwrap();
                 kept.push((files, tree.files.into_iter().map(|leaf| leaf.path).collect()));
@@ -137,7 +136,7 @@ async fn what_is_too_large_is_left_out_and_said_once() {
     let small = vec!["small.txt".to_owned()];
     assert_eq!(house.kept().await, [(1, small.clone()), (0, small)]);
     let warned =
-        house.store.all_events(&house.run).await.unwrap().into_iter().filter_map(|event| match event.what {
+        house.store.all_events(&house.run.id).await.unwrap().into_iter().filter_map(|event| match event.what {
             What::Warned { report } => Some(report),
             _ => None,
         });

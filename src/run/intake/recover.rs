@@ -36,6 +36,7 @@ pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, t
     }
     // One that lost its runs so and lives all the same writes nothing more.
     store.release_all().await?;
+    store.forget_drains().await?;
     for run in store.unended().await? {
         go_on(project, store, &run, tell).await?;
     }

@@ -120,6 +120,9 @@ impl Queue {
         let mut grace = pin!(self.out_of_grace(stop));
         let mut aborted = false;
         loop {
+            if !stop.is_finishing() && pause.note(self.store.is_to_drain(&self.holder).await)? == Some(true) {
+                stop.finish();
+            }
             // Asked once a round: a stop that comes while the queue is filled must still end the wait below.
             let finishing = stop.is_finishing();
             let round = async {
@@ -159,7 +162,12 @@ impl Queue {
         if work.running.len() >= limits.total {
             return Ok(());
         }
-        let waiting = self.store.waiting(u32::try_from(limits.total).unwrap_or(u32::MAX)).await?;
+        let paused = self.store.paused().await?;
+        if paused.all {
+            return Ok(());
+        }
+        let mut waiting = self.store.waiting(u32::try_from(limits.total).unwrap_or(u32::MAX)).await?;
+        waiting.retain(|run| !paused.workflows.contains(&run.workflow));
         let in_work: Vec<InWork> = work
             .running
             .values()

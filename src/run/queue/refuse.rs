@@ -21,9 +21,10 @@ impl Queue {
         Ok(true)
     }
 
-    /// Why a run of a schedule is not begun that waited until its deadline. One that has begun once goes on.
+    /// Why a run of a schedule is not begun that waited until its deadline. One that has begun once goes on, and one that
+    /// a person wants done over is in time.
     async fn too_late(&self, row: &RunRow) -> Result<Option<Diagnostic>> {
-        if row.trigger != Trigger::Schedule || row.started_at.is_some() {
+        if row.trigger != Trigger::Schedule || row.started_at.is_some() || row.retry_of.is_some() {
             return Ok(None);
         }
         let deadline = self.store.fired(&row.id).await?.and_then(|fired| fired.start_by);
