@@ -210,6 +210,58 @@ return mill.workflow {
 }
 
 #[test]
+fn explain_tells_of_a_schedule() {
+    let folder = project();
+    let script = r#"local mill = require "tidemill"
+return mill.workflow {
+  name = "report",
+  sandbox = "none",
+  triggers = { mill.schedule { cron = "0 6 * * MON", timezone = "Europe/Zurich" }, mill.schedule { every = "12h" } },
+  agent = { model = "hello-script" },
+  prompt = "Report.",
+}
+"#;
+    fs::write(folder.path().join("workflows/report.lua"), script).expect("a script");
+    let one = tidemill(folder.path(), &["explain", "report/1"]);
+    assert_eq!(one.code, Some(0), "{one:?}");
+    assert!(one.out.starts_with("report/1: cron 0 6 * * MON, Europe/Zurich\n"), "{}", one.out);
+    assert!(one.out.contains("it was never watched") && one.out.contains("  next: Mon "), "{}", one.out);
+    assert!(!one.out.contains("report/2") && !folder.path().join(".tidemill/tidemill.db").exists());
+    let both = tidemill(folder.path(), &["explain", "report", "--json"]);
+    let both: serde_json::Value = serde_json::from_str(&both.out).expect("a document");
+    let ids: Vec<&str> =
+        both["schedules"].as_array().unwrap().iter().filter_map(|one| one["schedule"].as_str()).collect();
+    assert_eq!(ids, ["report/1", "report/2"]);
+    assert_eq!(both["schedules"][1]["next"].as_array().unwrap().len(), 5);
+    let near = tidemill(folder.path(), &["explain", "reprot/1"]);
+    assert!(
+        near.out.contains("is outside the inbox") && near.out.contains("did you mean `report/1`?"),
+        "{near:?}"
+    );
+}
+
+#[test]
+fn workflows_are_listed_without_a_daemon_and_leave_nothing_behind() {
+    let folder = project();
+    let listed = tidemill(folder.path(), &["workflows"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(
+        listed.out.starts_with("hello  ") && listed.out.contains("  starts by hello/*.txt"),
+        "{}",
+        listed.out
+    );
+    assert!(!folder.path().join(".tidemill/tidemill.db").exists());
+    fs::write(folder.path().join("workflows/b.lua"), "return mill.workflow {").expect("a script");
+    let json = tidemill(folder.path(), &["workflows", "--json"]);
+    let list: Vec<serde_json::Value> = serde_json::from_str(&json.out).expect("a list");
+    assert_eq!((&list[0]["workflow"], &list[1]["workflow"]), (&"hello".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&list[1]["broken"]["code"], &list[1]["file"]),
+        (&"script::syntax".into(), &"workflows/b.lua".into())
+    );
+}
+
+#[test]
 fn explain_says_what_would_happen_to_a_path() {
     let folder = project();
     let taken = tidemill(folder.path(), &["explain", "inbox/hello/a.txt"]);

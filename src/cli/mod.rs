@@ -18,6 +18,7 @@ mod state;
 mod steps;
 pub mod stop;
 pub mod watch;
+pub mod workflows;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,6 +54,8 @@ pub enum Command {
     Run(run::Args),
     /// Watch the drop folder and run what is dropped
     Watch(watch::Args),
+    /// List workflows: their versions, what starts them, what is wrong with them
+    Workflows(workflows::Args),
     /// List what was dropped, and where each file stands
     Inputs(inputs::Args),
     /// List runs
@@ -61,7 +64,7 @@ pub enum Command {
     Show(show::Args),
     /// Show the events of one run
     Logs(logs::Args),
-    /// Say what would happen to a path in the drop folder, and why
+    /// Say what would happen to a path in the drop folder, or why a schedule made no run
     Explain(explain::Args),
     /// Say when schedules fire next, and what is odd about those times
     Next(next::Args),
@@ -166,6 +169,7 @@ impl Cli {
             Command::Check(args) => check::run(&context, args).await,
             Command::Run(args) => run::run(&context, args).await,
             Command::Watch(args) => watch::run(&context, args).await,
+            Command::Workflows(args) => workflows::run(&context, args).await,
             Command::Inputs(args) => inputs::run(&context, args).await,
             Command::Runs(args) => runs::run(&context, args).await,
             Command::Show(args) => show::run(&context, args).await,

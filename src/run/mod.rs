@@ -15,6 +15,7 @@ pub mod guarded;
 pub mod inputs;
 pub mod intake;
 pub mod journal;
+pub mod listing;
 pub mod models;
 pub mod network;
 pub mod outcome;

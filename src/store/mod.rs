@@ -15,6 +15,7 @@ mod queue;
 mod retention;
 mod run;
 mod schedules;
+mod skips;
 mod versions;
 
 use std::fmt;
@@ -29,6 +30,7 @@ pub use crate::store::blobs::{Blobs, Stray};
 pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 pub use crate::store::schedules::{Fire, Made};
+pub use crate::store::skips::{MadeRun, Skip};
 pub use crate::store::versions::Version;
 
 use crate::clock::{Clock, SystemClock};
