@@ -26,6 +26,7 @@ mod network;
 mod pool;
 mod recovery;
 mod reload;
+mod salvage;
 mod sandbox;
 mod schedules;
 mod script;

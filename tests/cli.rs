@@ -240,6 +240,51 @@ return mill.workflow {
     );
 }
 
+#[tokio::test]
+async fn a_damaged_database_is_saved_and_the_way_to_begin_anew_is_told() {
+    let folder = project();
+    let state = folder.path().join(".tidemill");
+    let store = Store::open(&state).await.unwrap();
+    let change = InputChange {
+        path: RawPath::new("hello/a.txt"),
+        fingerprint: Fingerprint { size: 3, mtime_ns: 1, inode: 2, device: 3 },
+        state: InputState::Seen,
+        reason: None,
+    };
+    store.record(std::slice::from_ref(&change)).await.unwrap();
+    let taken = store.ready(&[change]).await.unwrap().remove(0);
+    store.close().await;
+    let claimed = state.join(&taken.claimed_path);
+    fs::create_dir_all(claimed.parent().unwrap()).unwrap();
+    fs::write(&claimed, "abc").unwrap();
+    let file = state.join(Store::FILE);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[..100].fill(0);
+    fs::write(&file, &bytes).unwrap();
+    let refused = tidemill(folder.path(), &["runs"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let told = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("store::corrupt") && told.contains("tidemill salvage"), "{told}");
+    let saved = tidemill(folder.path(), &["salvage"]);
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    for line in
+        ["  inputs.jsonl: 1 rows", "1 of ", "the header was lost", "  1. move the folder .tidemill away"]
+    {
+        assert!(saved.out.contains(line), "{line}: {}", saved.out);
+    }
+    let back = format!("  .tidemill/{}  inbox/hello/a.txt", taken.claimed_path.display());
+    assert!(saved.out.contains(&back), "{}", saved.out);
+    assert_eq!(fs::read(&file).unwrap(), bytes, "it is left as it was");
+    let again = tidemill(folder.path(), &["salvage"]);
+    assert!(again.code == Some(1) && again.err.contains("salvage::occupied"), "{again:?}");
+    let other = tidemill(folder.path(), &["salvage", "--into", "other", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&other.out).unwrap();
+    assert_eq!(
+        (&document["first_page"], &document["waiting"][0]["dropped"]),
+        (&"header".into(), &"hello/a.txt".into())
+    );
+}
+
 #[test]
 fn workflows_are_listed_without_a_daemon_and_leave_nothing_behind() {
     let folder = project();

@@ -13,6 +13,7 @@ pub mod logs;
 pub mod next;
 pub mod run;
 pub mod runs;
+pub mod salvage;
 pub mod show;
 mod state;
 mod steps;
@@ -73,6 +74,8 @@ pub enum Command {
     Images(images::Command),
     /// Remove what ended long ago and what nothing needs any more
     Gc(gc::Args),
+    /// Save what can be read of a damaged database, and say how to begin anew
+    Salvage(salvage::Args),
     /// Check Docker, models, disk and folders, and say what to do about what is wrong
     Doctor(doctor::Args),
     /// See the whole thing work: a year of readings, a scripted analyst, a real container
@@ -178,6 +181,7 @@ impl Cli {
             Command::Next(args) => next::run(&context, args).await,
             Command::Images(command) => images::run(&context, command).await,
             Command::Gc(args) => gc::run(&context, args).await,
+            Command::Salvage(args) => salvage::run(&context, args).await,
             Command::Doctor(args) => doctor::run(&context, args).await,
             Command::Demo(args) => demo::run(&context, args).await,
         };

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 
 use crate::cli::{Context, Exit};
 use crate::diagnostic::{Report, Result};
-use crate::event::id::Digest;
 use crate::event::input::printable;
 use crate::run::intake::Daemon;
 use crate::run::listing::{Counts, Listed, list};
@@ -45,7 +44,8 @@ fn lines(listed: &[Listed]) -> Vec<String> {
     let width = names.iter().map(String::len).max().unwrap_or_default();
     let mut lines = Vec::new();
     for (one, name) in listed.iter().zip(&names) {
-        let version = one.version.as_ref().map_or_else(|| "-".to_owned(), |digest| short(digest));
+        let version =
+            one.version.as_ref().map_or_else(|| "-".to_owned(), |digest| digest.short().to_string());
         let sandbox = one.sandbox.unwrap_or("-");
         let model = one.model.as_deref().map_or_else(|| "-".to_owned(), |model| printable(model.as_ref()));
         lines.push(format!("{name:<width$}  {version:<12}  {sandbox:<6}  {model}"));
@@ -72,10 +72,6 @@ fn name(one: &Listed) -> String {
     one.workflow.clone().unwrap_or_else(|| printable(one.file.as_ref()))
 }
 
-fn short(digest: &Digest) -> String {
-    digest.short().to_string()
-}
-
 fn show(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }
@@ -90,6 +86,7 @@ fn broken(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::id::Digest;
 
     #[test]
     fn each_has_its_line_and_what_there_is_to_say_below() {

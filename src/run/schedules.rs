@@ -73,11 +73,11 @@ impl Schedules {
         let mut pause = Pause::new("schedules", Arc::clone(&self.clock), self.tell.clone());
         let mut news = self.in_force.subscribe();
         while !stop.is_finishing() {
-            if let Some(routes) = news.news() {
-                if pause.wait(self.follow(&routes).await, stop).await?.is_none() {
-                    news.again();
-                    continue;
-                }
+            if let Some(routes) = news.news()
+                && pause.wait(self.follow(&routes).await, stop).await?.is_none()
+            {
+                news.again();
+                continue;
             }
             // What could not be recorded was not decided: the next round decides it.
             let Some(next) = pause.wait(self.round().await, stop).await? else {

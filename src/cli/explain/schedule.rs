@@ -2,6 +2,8 @@
 
 mod past;
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -16,6 +18,7 @@ use crate::script;
 use crate::store::Store;
 use crate::trigger::schedule::plan::{Instant, Oddity, Plan};
 use crate::workflow::schedule::{Schedule, Standing};
+use crate::workflow::units::show_duration;
 use past::Past;
 
 /// So many instants that come are told.
@@ -196,7 +199,7 @@ fn rules(schedule: &Schedule) -> String {
     let mut rules =
         format!("missed = \"{}\", overlap = \"{}\"", schedule.missed.as_str(), schedule.overlap.as_str());
     if let Some(deadline) = schedule.start_deadline {
-        rules += &format!(", start_deadline = \"{}\"", crate::workflow::units::show_duration(deadline));
+        let _ = write!(rules, ", start_deadline = \"{}\"", show_duration(deadline));
     }
     rules
 }
@@ -210,10 +213,10 @@ fn local(at: Timestamp, zone: &TimeZone) -> String {
 fn coming(plan: Option<&Plan>, instant: Instant, zone: &TimeZone) -> String {
     let mut text = local(instant.at, zone);
     if let Some(oddity) = instant.oddity {
-        text += &format!(" ({})", oddity.as_str());
+        let _ = write!(text, " ({})", oddity.as_str());
     }
     if let Some(start) = plan.map(|plan| plan.start(instant.at)).filter(|start| *start != instant.at) {
-        text += &format!(", starts {} (jitter)", local(start, zone));
+        let _ = write!(text, ", starts {} (jitter)", local(start, zone));
     }
     text
 }
