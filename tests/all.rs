@@ -28,6 +28,7 @@ mod queue;
 mod recovery;
 mod reload;
 mod resume;
+mod salvage;
 mod sandbox;
 mod schedules;
 mod script;

@@ -212,6 +212,103 @@ return mill.workflow {
 }
 
 #[test]
+fn explain_tells_of_a_schedule() {
+    let folder = project();
+    let script = r#"local mill = require "tidemill"
+return mill.workflow {
+  name = "report",
+  sandbox = "none",
+  triggers = { mill.schedule { cron = "0 6 * * MON", timezone = "Europe/Zurich" }, mill.schedule { every = "12h" } },
+  agent = { model = "hello-script" },
+  prompt = "Report.",
+}
+"#;
+    fs::write(folder.path().join("workflows/report.lua"), script).expect("a script");
+    let one = tidemill(folder.path(), &["explain", "report/1"]);
+    assert_eq!(one.code, Some(0), "{one:?}");
+    assert!(one.out.starts_with("report/1: cron 0 6 * * MON, Europe/Zurich\n"), "{}", one.out);
+    assert!(one.out.contains("it was never watched") && one.out.contains("  next: Mon "), "{}", one.out);
+    assert!(!one.out.contains("report/2") && !folder.path().join(".tidemill/tidemill.db").exists());
+    let both = tidemill(folder.path(), &["explain", "report", "--json"]);
+    let both: serde_json::Value = serde_json::from_str(&both.out).expect("a document");
+    let ids: Vec<&str> =
+        both["schedules"].as_array().unwrap().iter().filter_map(|one| one["schedule"].as_str()).collect();
+    assert_eq!(ids, ["report/1", "report/2"]);
+    assert_eq!(both["schedules"][1]["next"].as_array().unwrap().len(), 5);
+    let near = tidemill(folder.path(), &["explain", "reprot/1"]);
+    assert!(
+        near.out.contains("is outside the inbox") && near.out.contains("did you mean `report/1`?"),
+        "{near:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_saved_and_the_way_to_begin_anew_is_told() {
+    let folder = project();
+    let state = folder.path().join(".tidemill");
+    let store = Store::open(&state).await.unwrap();
+    let change = InputChange {
+        path: RawPath::new("hello/a.txt"),
+        fingerprint: Fingerprint { size: 3, mtime_ns: 1, inode: 2, device: 3 },
+        state: InputState::Seen,
+        reason: None,
+    };
+    store.record(std::slice::from_ref(&change)).await.unwrap();
+    let taken = store.ready(&[change]).await.unwrap().remove(0);
+    store.close().await;
+    let claimed = state.join(&taken.claimed_path);
+    fs::create_dir_all(claimed.parent().unwrap()).unwrap();
+    fs::write(&claimed, "abc").unwrap();
+    let file = state.join(Store::FILE);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[..100].fill(0);
+    fs::write(&file, &bytes).unwrap();
+    let refused = tidemill(folder.path(), &["runs"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let told = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("store::corrupt") && told.contains("tidemill salvage"), "{told}");
+    let saved = tidemill(folder.path(), &["salvage"]);
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    for line in
+        ["  inputs.jsonl: 1 rows", "1 of ", "the header was lost", "  1. move the folder .tidemill away"]
+    {
+        assert!(saved.out.contains(line), "{line}: {}", saved.out);
+    }
+    let back = format!("  .tidemill/{}  inbox/hello/a.txt", taken.claimed_path.display());
+    assert!(saved.out.contains(&back), "{}", saved.out);
+    assert_eq!(fs::read(&file).unwrap(), bytes, "it is left as it was");
+    let again = tidemill(folder.path(), &["salvage"]);
+    assert!(again.code == Some(1) && again.err.contains("salvage::occupied"), "{again:?}");
+    let other = tidemill(folder.path(), &["salvage", "--into", "other", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&other.out).unwrap();
+    assert_eq!(
+        (&document["first_page"], &document["waiting"][0]["dropped"]),
+        (&"header".into(), &"hello/a.txt".into())
+    );
+}
+
+#[test]
+fn workflows_are_listed_without_a_daemon_and_leave_nothing_behind() {
+    let folder = project();
+    let listed = tidemill(folder.path(), &["workflows"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(
+        listed.out.starts_with("hello  ") && listed.out.contains("  starts by hello/*.txt"),
+        "{}",
+        listed.out
+    );
+    assert!(!folder.path().join(".tidemill/tidemill.db").exists());
+    fs::write(folder.path().join("workflows/b.lua"), "return mill.workflow {").expect("a script");
+    let json = tidemill(folder.path(), &["workflows", "--json"]);
+    let list: Vec<serde_json::Value> = serde_json::from_str(&json.out).expect("a list");
+    assert_eq!((&list[0]["workflow"], &list[1]["workflow"]), (&"hello".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&list[1]["broken"]["code"], &list[1]["file"]),
+        (&"script::syntax".into(), &"workflows/b.lua".into())
+    );
+}
+
+#[test]
 fn explain_says_what_would_happen_to_a_path() {
     let folder = project();
     let taken = tidemill(folder.path(), &["explain", "inbox/hello/a.txt"]);

@@ -3,6 +3,7 @@
 
 mod alone;
 mod daemon;
+mod listing;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod daemon;
+mod skips;
 mod store;
 mod story;
 mod watching;

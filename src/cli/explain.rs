@@ -1,12 +1,14 @@
-//! `tidemill explain`: what would happen to a path in the drop folder, and why.
+//! `tidemill explain`: what would happen to a path in the drop folder, or why a schedule made no run.
 
 mod path;
+mod schedule;
 mod text;
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::cli::explain::schedule::Meant;
 use crate::cli::{Context, Exit};
 use crate::config::Project;
 use crate::diagnostic::Result;
@@ -22,7 +24,8 @@ use crate::trigger::drop_folder::settle::judge;
 /// Arguments of `tidemill explain`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A path in the inbox; nothing has to stand there
+    /// A path in the inbox, where nothing has to stand; or a schedule such as `energy/1`, or a workflow that has some
+    #[arg(value_name = "PATH|SCHEDULE")]
     pub path: PathBuf,
     /// Print it as JSON
     #[arg(long)]
@@ -68,18 +71,33 @@ struct Past {
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let Some(path) = path::in_inbox(&project, &args.path) else {
-        if args.json {
-            context.screen.line(json!({ "path": args.path.to_string_lossy(), "inside_inbox": false }));
-        } else {
-            context.screen.line(text::outside(&project, &args.path));
-        }
-        return Ok(Exit::Succeeded);
+        return elsewhere(context, &project, &args).await;
     };
     let explanation = gather(&project, path).await?;
     if args.json {
         context.screen.line(as_json(&explanation));
     } else {
         context.screen.line(text::tell(&explanation, &project));
+    }
+    Ok(Exit::Succeeded)
+}
+
+/// What is no path in the inbox may be a schedule.
+async fn elsewhere(context: &Context, project: &Project, args: &Args) -> Result<Exit> {
+    let near = match schedule::find(project, &args.path.to_string_lossy()).await? {
+        Meant::Schedules(told) => {
+            context.screen.line(if args.json { told.as_json().to_string() } else { told.text() });
+            return Ok(Exit::Succeeded);
+        }
+        Meant::Nothing(near) => near,
+    };
+    if args.json {
+        context.screen.line(json!({ "path": args.path.to_string_lossy(), "inside_inbox": false }));
+    } else {
+        context.screen.line(text::outside(project, &args.path));
+        if let Some(near) = near {
+            context.screen.line(format!("If a schedule was meant: did you mean `{near}`?"));
+        }
     }
     Ok(Exit::Succeeded)
 }

@@ -17,6 +17,7 @@ pub mod pause;
 pub mod retry;
 pub mod run;
 pub mod runs;
+pub mod salvage;
 mod serving;
 pub mod show;
 mod state;
@@ -24,6 +25,7 @@ pub mod status;
 mod steps;
 pub mod stop;
 pub mod watch;
+pub mod workflows;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,6 +61,8 @@ pub enum Command {
     Run(run::Args),
     /// Watch the drop folder and run what is dropped
     Watch(watch::Args),
+    /// List workflows: their versions, what starts them, what is wrong with them
+    Workflows(workflows::Args),
     /// List what was dropped, and where each file stands
     Inputs(inputs::Args),
     /// List runs
@@ -79,7 +83,7 @@ pub enum Command {
     Drain(drain::Args),
     /// Say who watches the project, what is in work and what waits
     Status(status::Args),
-    /// Say what would happen to a path in the drop folder, and why
+    /// Say what would happen to a path in the drop folder, or why a schedule made no run
     Explain(explain::Args),
     /// Say when schedules fire next, and what is odd about those times
     Next(next::Args),
@@ -88,6 +92,8 @@ pub enum Command {
     Images(images::Command),
     /// Remove what ended long ago and what nothing needs any more
     Gc(gc::Args),
+    /// Save what can be read of a damaged database, and say how to begin anew
+    Salvage(salvage::Args),
     /// Check Docker, models, disk and folders, and say what to do about what is wrong
     Doctor(doctor::Args),
     /// See the whole thing work: a year of readings, a scripted analyst, a real container
@@ -184,6 +190,7 @@ impl Cli {
             Command::Check(args) => check::run(&context, args).await,
             Command::Run(args) => run::run(&context, args).await,
             Command::Watch(args) => watch::run(&context, args).await,
+            Command::Workflows(args) => workflows::run(&context, args).await,
             Command::Inputs(args) => inputs::run(&context, args).await,
             Command::Runs(args) => runs::run(&context, args).await,
             Command::Show(args) => show::run(&context, args).await,
@@ -198,6 +205,7 @@ impl Cli {
             Command::Next(args) => next::run(&context, args).await,
             Command::Images(command) => images::run(&context, command).await,
             Command::Gc(args) => gc::run(&context, args).await,
+            Command::Salvage(args) => salvage::run(&context, args).await,
             Command::Doctor(args) => doctor::run(&context, args).await,
             Command::Demo(args) => demo::run(&context, args).await,
         };

@@ -18,6 +18,7 @@ pub mod hooks;
 pub mod inputs;
 pub mod intake;
 pub mod journal;
+pub mod listing;
 pub mod models;
 pub mod network;
 pub mod outcome;

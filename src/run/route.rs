@@ -1,19 +1,26 @@
 //! Which dropped file goes to which workflow, pinned to the scripts as they are now.
 
 use crate::config::Project;
-use crate::diagnostic::Result;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::Digest;
 use crate::run::intake::WorkflowRoute;
 use crate::run::models;
 use crate::script::{Bundle, Loaded};
 use crate::store::Store;
 
-/// Keeps a loaded script in the store, so that its runs can be made from exactly this text.
+/// Keeps a loaded script in the store, so that its runs can be made from exactly this text. Gives its version.
 pub async fn pin(store: &Store, bundle: &Bundle) -> Result<Digest> {
-    let text = serde_json::to_vec(bundle).map_err(|error| {
-        crate::diagnostic::Diagnostic::new("run::pin", format!("a script cannot be kept: {error}"))
-    })?;
-    store.blobs().put(text).await
+    store.blobs().put(text(bundle)?).await
+}
+
+/// The version of a script: the hash under which [`pin`] keeps it.
+pub fn version(bundle: &Bundle) -> Result<Digest> {
+    text(bundle).map(Digest::of)
+}
+
+fn text(bundle: &Bundle) -> Result<Vec<u8>> {
+    serde_json::to_vec(bundle)
+        .map_err(|error| Diagnostic::new("run::pin", format!("a script cannot be kept: {error}")))
 }
 
 /// The route of a loaded workflow. `model` replaces the one it names.

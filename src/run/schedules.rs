@@ -17,7 +17,7 @@ use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::pause::Pause;
 use crate::run::reload::in_force::InForce;
-use crate::store::{Fire, Made, NewRun, Store};
+use crate::store::{Fire, Made, NewRun, Skip, Store};
 use crate::trigger::schedule::due::{Busy, Due, Firing, Skipped, due};
 use crate::trigger::schedule::plan::Plan;
 use crate::workflow::schedule::Schedule;
@@ -72,11 +72,11 @@ impl Schedules {
         let mut pause = Pause::new("schedules", Arc::clone(&self.clock), self.tell.clone());
         let mut news = self.in_force.subscribe();
         while !stop.is_finishing() {
-            if let Some(routes) = news.news() {
-                if pause.wait(self.follow(&routes).await, stop).await?.is_none() {
-                    news.again();
-                    continue;
-                }
+            if let Some(routes) = news.news()
+                && pause.wait(self.follow(&routes).await, stop).await?.is_none()
+            {
+                news.again();
+                continue;
             }
             // What could not be recorded was not decided: the next round decides it.
             let Some(next) = pause.wait(self.round().await, stop).await? else {
@@ -109,13 +109,19 @@ impl Schedules {
             let made = self.store.made(plan.id(), standing.decided.min(now), now).await?;
             let Due { firings, skipped, standing: after, next: comes } =
                 due(plan, standing, now, busy, &made);
+            // Before how far it has come: what is recorded twice counts once.
+            for Skipped { count, first, last, why } in &skipped {
+                let skip =
+                    Skip { first: *first, last: *last, count: *count, reason: why.as_str().to_owned() };
+                self.store.record_skip(plan.id(), &skip).await?;
+            }
             for firing in firings {
                 self.fire(plan, route, firing, now).await?;
             }
             if after != standing {
                 self.store.decide(plan.id(), after).await?;
             }
-            if let Some(Skipped { count, last, why }) = skipped {
+            for Skipped { count, last, why, .. } in skipped {
                 let schedule = plan.id().to_owned();
                 self.tell.say(Notice::Skipped { schedule, count, last, reason: why.as_str() });
             }

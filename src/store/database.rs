@@ -49,7 +49,7 @@ pub(super) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> 
 fn refuse_to_forget(file: &Path) -> Result<()> {
     let state = file.parent().unwrap_or(Path::new("."));
     let holds = |name: &&str| state.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_some());
-    let Some(name) = ["claimed", "runs"].into_iter().find(holds).filter(|_| !file.exists()) else {
+    let Some(name) = ["claimed", "runs"].into_iter().find(holds).filter(|_| !holds_anything(file)) else {
         return Ok(());
     };
     let message =
@@ -58,6 +58,11 @@ fn refuse_to_forget(file: &Path) -> Result<()> {
         "put back a copy of it; without one, take out of `claimed` what you need, and move the folder away to start \
          with an empty history",
     ))
+}
+
+/// Whether there is more than the name of a database: SQLite takes an empty file for a new one.
+fn holds_anything(file: &Path) -> bool {
+    file.metadata().is_ok_and(|data| data.len() > 0)
 }
 
 /// The connection that writes, once more.

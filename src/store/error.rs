@@ -21,8 +21,8 @@ pub(super) fn explain(act: &str, error: sqlx::Error) -> Diagnostic {
         }
         Some(sqlite::CORRUPT | sqlite::NOTADB) => (
             "store::corrupt",
-            "the database is damaged and was left as it is; put back a copy of .tidemill/tidemill.db, or move the \
-             folder .tidemill away to start with an empty history",
+            "the database .tidemill/tidemill.db is damaged and was left as it is; put back a copy of it, or save what can \
+             be read with `tidemill salvage`, which says how to begin anew",
         ),
         Some(sqlite::BUSY) => (
             "store::busy",

@@ -19,7 +19,9 @@ mod published;
 mod queue;
 mod retention;
 mod run;
+mod salvage;
 mod schedules;
+mod skips;
 mod versions;
 
 use std::fmt;
@@ -37,7 +39,9 @@ pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
 pub use crate::store::outbox::{Attempted, Delivery, DeliveryState};
 pub use crate::store::queue::{Lease, Waiting};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
+pub use crate::store::salvage::{ClaimedFile, FirstPage, Salvaged, Table, salvage};
 pub use crate::store::schedules::{Fire, Made};
+pub use crate::store::skips::{MadeRun, Skip};
 pub use crate::store::versions::Version;
 
 use crate::clock::{Clock, SystemClock};

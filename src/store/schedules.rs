@@ -53,11 +53,11 @@ impl Store {
             .await
             .map_err(failed)?;
         for gone in there.iter().filter(|id| known.iter().all(|(known, ..)| known != id)) {
-            sqlx::query("DELETE FROM schedules WHERE id = ?1")
-                .bind(gone)
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed)?;
+            for statement in
+                ["DELETE FROM schedules WHERE id = ?1", "DELETE FROM schedule_skips WHERE schedule = ?1"]
+            {
+                sqlx::query(statement).bind(gone).execute(&mut *transaction).await.map_err(failed)?;
+            }
         }
         for (id, workflow, schedule) in known {
             sqlx::query(
@@ -75,6 +75,14 @@ impl Store {
             .map_err(failed)?;
         }
         transaction.commit().await.map_err(failed)
+    }
+
+    /// The schedules that are known, or that made runs, by id.
+    pub async fn schedule_ids(&self) -> Result<Vec<String>> {
+        sqlx::query_scalar("SELECT id FROM schedules UNION SELECT schedule FROM fires ORDER BY 1")
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("list the schedules", error))
     }
 
     /// How far a schedule has come; `None` when it is not known.

@@ -135,11 +135,12 @@ async fn what_is_too_large_is_left_out_and_said_once() {
     keeper.keep(2).await.unwrap();
     let small = vec!["small.txt".to_owned()];
     assert_eq!(house.kept().await, [(1, small.clone()), (0, small)]);
-    let warned =
-        house.store.all_events(&house.run.id).await.unwrap().into_iter().filter_map(|event| match event.what {
+    let warned = house.store.all_events(&house.run.id).await.unwrap().into_iter().filter_map(|event| {
+        match event.what {
             What::Warned { report } => Some(report),
             _ => None,
-        });
+        }
+    });
     let warned: Vec<_> = warned.collect();
     assert_eq!(warned.len(), 1, "{warned:?}");
     assert_eq!(warned[0].code, "run::not_kept");

@@ -114,7 +114,7 @@ async fn mistakes_are_those_of_a_table_with_their_line() {
             "gets a file, and is written as a folder",
         ),
         (r#"return { ["a"] = 5 }"#, "script::wrong_type", "`manifest[\"a\"]` is a number (5)"),
-        (r#"return { mill.input() }"#, "script::wrong_type", "holds a mill.input without a name"),
+        ("return { mill.input() }", "script::wrong_type", "holds a mill.input without a name"),
         (r#"return { ["a"] = mill.text(5) }"#, "script::wrong_type", "`mill.text` is a number (5)"),
         (r#"return { ["a"] = mill.file "../x" }"#, "script::bad_path", "leaves the project's folder"),
         (
@@ -137,10 +137,10 @@ async fn mistakes_are_those_of_a_table_with_their_line() {
             "script::bad_limit",
             "is not a duration",
         ),
-        (r#"return 5"#, "hook::bad_manifest", "the manifest function returned a number (5)"),
-        (r#"local x = 1"#, "hook::bad_manifest", "the manifest function returned nothing"),
+        ("return 5", "hook::bad_manifest", "the manifest function returned a number (5)"),
+        ("local x = 1", "hook::bad_manifest", "the manifest function returned nothing"),
         (r#"error "no"  "#, "hook::failed", "no"),
-        (r#"while true do end"#, "hook::limit", "the script was stopped"),
+        ("while true do end", "hook::limit", "the script was stopped"),
         (
             r#"local t = {} for i = 1, 10001 do t["a" .. i] = 1 end return t"#,
             "hook::bad_manifest",

@@ -25,7 +25,10 @@ impl Seen {
         let scripts = std::fs::read_dir(root.join(workflows)).into_iter().flatten().flatten();
         let scripts = scripts.filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            name.ends_with(".lua").then(|| workflows.join(name).to_string_lossy().into_owned())
+            Path::new(&name)
+                .extension()
+                .is_some_and(|kind| kind == "lua")
+                .then(|| workflows.join(name).to_string_lossy().into_owned())
         });
         let names: BTreeSet<String> = scripts.chain(names.iter().cloned()).collect();
         Self(names.into_iter().map(|name| (name.clone(), look_at(&root.join(name)))).collect())

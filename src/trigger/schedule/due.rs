@@ -25,8 +25,8 @@ pub enum Busy {
 pub struct Due {
     /// Runs to be queued, in order.
     pub firings: Vec<Firing>,
-    /// What makes no run, when there is such.
-    pub skipped: Option<Skipped>,
+    /// What makes no run, in order; instants in a row with one reason are one.
+    pub skipped: Vec<Skipped>,
     /// How far the schedule has come when they are.
     pub standing: Standing,
     /// When something comes next, as far as is known.
@@ -47,9 +47,11 @@ pub struct Firing {
 pub struct Skipped {
     /// How many; at least, where there were very many.
     pub count: u64,
+    /// The first of them that is known.
+    pub first: Timestamp,
     /// The last of them.
     pub last: Timestamp,
-    /// Why that one makes none.
+    /// Why they make none.
     pub why: Why,
 }
 
@@ -87,7 +89,7 @@ pub fn due(plan: &Plan, standing: Standing, now: Timestamp, busy: Busy, made: &B
         standing: Standing { decided: standing.decided.min(now), ..standing },
         busy,
         firings: Vec::new(),
-        skipped: None,
+        skipped: Vec::new(),
     };
     let passed = plan.passed(round.standing.decided, now);
     round.let_go();
@@ -115,7 +117,7 @@ struct Round<'a> {
     standing: Standing,
     busy: Busy,
     firings: Vec<Firing>,
-    skipped: Option<Skipped>,
+    skipped: Vec<Skipped>,
 }
 
 impl Round<'_> {
@@ -173,8 +175,13 @@ impl Round<'_> {
             return;
         }
         self.standing.missed = self.standing.missed.saturating_add(count);
-        let before = self.skipped.map_or(0, |skipped| skipped.count);
-        self.skipped = Some(Skipped { count: before.saturating_add(count), last: at, why });
+        match self.skipped.last_mut() {
+            Some(before) if before.why == why => {
+                before.count = before.count.saturating_add(count);
+                before.last = at;
+            }
+            _ => self.skipped.push(Skipped { count, first: at, last: at, why }),
+        }
     }
 }
 
