@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 pub mod check;
+pub mod deliveries;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
@@ -11,6 +12,7 @@ pub mod inputs;
 pub mod live;
 pub mod logs;
 pub mod next;
+pub mod redeliver;
 pub mod run;
 pub mod runs;
 pub mod show;
@@ -65,6 +67,10 @@ pub enum Command {
     Explain(explain::Args),
     /// Say when schedules fire next, and what is odd about those times
     Next(next::Args),
+    /// List messages about runs, and whether they arrived
+    Deliveries(deliveries::Args),
+    /// Send a message once more
+    Redeliver(redeliver::Args),
     /// List, build and remove the images workflows run in
     #[command(subcommand)]
     Images(images::Command),
@@ -172,6 +178,8 @@ impl Cli {
             Command::Logs(args) => logs::run(&context, args).await,
             Command::Explain(args) => explain::run(&context, args).await,
             Command::Next(args) => next::run(&context, args).await,
+            Command::Deliveries(args) => deliveries::run(&context, args).await,
+            Command::Redeliver(args) => redeliver::run(&context, args).await,
             Command::Images(command) => images::run(&context, command).await,
             Command::Gc(args) => gc::run(&context, args).await,
             Command::Doctor(args) => doctor::run(&context, args).await,

@@ -14,6 +14,7 @@ use crate::event::state::InputState;
 use crate::report::progress::Steps;
 use crate::report::screen::Screen;
 use crate::run::conductor::{Conductor, Unfinished};
+use crate::run::deliveries::Deliveries;
 use crate::run::engines::Engines;
 use crate::run::gc_daily::collect_daily;
 use crate::run::hooks::Table;
@@ -94,6 +95,8 @@ pub async fn watch(
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
     let clock = Arc::new(SystemClock::new());
+    let env = Arc::new(models::env);
+    let deliveries = Deliveries::new(project, store.clone(), clock.clone(), env, tell.clone());
     let daemon = Daemon::open(lock, project, store, clock.clone(), routes, conduct, tell).await?;
     let hooks = daemon.hooks();
     hooks.set(webhooks);
@@ -103,8 +106,15 @@ pub async fn watch(
             server.run(hooks, clock, &stop).await;
         }
     };
-    let (watched, ()) = tokio::join!(daemon.run(stop.clone()), serving);
-    watched?;
+    let sending = async {
+        let sent = deliveries.work(&stop).await;
+        if sent.is_err() {
+            stop.interrupt();
+        }
+        sent
+    };
+    let (watched, (), sent) = tokio::join!(daemon.run(stop.clone()), serving, sending);
+    watched.and(sent)?;
     screen.talk("stopped");
     Ok(Exit::Succeeded)
 }
@@ -175,6 +185,14 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
         Notice::Refused { hook, count: 1, why } => screen.talk(format!("hooks/{hook}: not taken: {why}")),
         Notice::Refused { hook, count, why } => {
             screen.talk(format!("hooks/{hook}: {count} requests not taken: {why}"));
+        }
+        Notice::Undelivered { delivery, moment, run, to, state, why } => {
+            let then = match *state {
+                "waiting" => "it is tried again".to_owned(),
+                "gone" => "nothing is sent there any more".to_owned(),
+                _ => format!("given up; `tidemill redeliver {delivery}` tries again"),
+            };
+            screen.talk(format!("{moment} of run {run} did not reach {to}: {why}; {then}"));
         }
         Notice::PutAway { path, state, to } => {
             let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);

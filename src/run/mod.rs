@@ -6,6 +6,7 @@
 pub mod abandoned;
 pub mod checks;
 pub mod conductor;
+pub mod deliveries;
 pub mod ended;
 pub mod engines;
 pub mod folder;
