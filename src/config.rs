@@ -2,6 +2,7 @@
 
 pub mod build;
 mod certificates;
+mod notify;
 mod retention;
 mod sandbox;
 mod server;
@@ -20,6 +21,7 @@ use crate::workflow::units;
 
 pub use build::{Build, Registry};
 pub use certificates::certificates;
+pub use notify::{NotifySettings, Surrounding};
 pub use retention::Retention;
 pub use sandbox::{HostMount, Sandbox, allowed};
 pub use server::Server;
@@ -46,6 +48,8 @@ pub struct Config {
     pub watch: Watch,
     /// `[server]`
     pub server: Server,
+    /// `[notify]`
+    pub notify: NotifySettings,
     /// `[retention]`
     pub retention: Retention,
     /// `[build]`

@@ -10,6 +10,7 @@
 mod architecture;
 mod artifact;
 mod cli;
+mod deliveries;
 mod diagnostics;
 mod docs;
 mod doctor;

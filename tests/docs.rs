@@ -62,6 +62,7 @@ fn every_setting_is_described() {
         ("src/config/build.rs", &["Build", "Proxies", "Registry"]),
         ("src/config/sandbox.rs", &["Sandbox", "HostMount"]),
         ("src/config/server.rs", &["Server"]),
+        ("src/config/notify.rs", &["NotifySettings"]),
         ("src/event/usage.rs", &["Price"]),
     ] {
         let source = read(&root().join(file));

@@ -2,6 +2,7 @@
 
 pub mod cancel;
 pub mod check;
+pub mod deliveries;
 pub mod demo;
 pub mod doctor;
 pub mod drain;
@@ -14,6 +15,7 @@ pub mod live;
 pub mod logs;
 pub mod next;
 pub mod pause;
+pub mod redeliver;
 pub mod retry;
 pub mod run;
 pub mod runs;
@@ -87,6 +89,10 @@ pub enum Command {
     Explain(explain::Args),
     /// Say when schedules fire next, and what is odd about those times
     Next(next::Args),
+    /// List messages about runs, and whether they arrived
+    Deliveries(deliveries::Args),
+    /// Send a message once more
+    Redeliver(redeliver::Args),
     /// List, build and remove the images workflows run in
     #[command(subcommand)]
     Images(images::Command),
@@ -203,6 +209,8 @@ impl Cli {
             Command::Status(args) => status::run(&context, args).await,
             Command::Explain(args) => explain::run(&context, args).await,
             Command::Next(args) => next::run(&context, args).await,
+            Command::Deliveries(args) => deliveries::run(&context, args).await,
+            Command::Redeliver(args) => redeliver::run(&context, args).await,
             Command::Images(command) => images::run(&context, command).await,
             Command::Gc(args) => gc::run(&context, args).await,
             Command::Salvage(args) => salvage::run(&context, args).await,

@@ -14,6 +14,7 @@ use crate::event::state::InputState;
 use crate::report::progress::Steps;
 use crate::report::screen::Screen;
 use crate::run::conductor::{Conductor, Unfinished};
+use crate::run::deliveries::Deliveries;
 use crate::run::engines::Engines;
 use crate::run::gc_daily::collect_daily;
 use crate::run::hooks::Table;
@@ -104,6 +105,8 @@ async fn watch(
     }
     let tell = Tell::to(move |notice| say(screen, &notice));
     let clock = Arc::new(SystemClock::new());
+    let env = Arc::new(models::env);
+    let deliveries = Deliveries::new(project, store.clone(), clock.clone(), env, tell.clone());
     let daemon =
         Daemon::open(lock, project, store.clone(), clock.clone(), routes, conduct, tell.clone()).await?;
     let (in_force, hooks) = (daemon.in_force(), daemon.hooks());
@@ -127,7 +130,18 @@ async fn watch(
         clock: clock.clone(),
         complain: &complain,
     };
-    let watched = async { tokio::join!(daemon.run(stop.clone()), serving.work(server, &stop)).0 };
+    let sending = async {
+        let sent = deliveries.work(&stop).await;
+        if sent.is_err() {
+            stop.interrupt();
+        }
+        sent
+    };
+    let watched = async {
+        let (watched, (), sent) =
+            tokio::join!(daemon.run(stop.clone()), serving.work(server, &stop), sending);
+        watched.and(sent)
+    };
     tokio::select! {
         done = watched => done?,
         () = reload.work() => {}
@@ -214,6 +228,14 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
         Notice::Refused { hook, count: 1, why } => screen.talk(format!("hooks/{hook}: not taken: {why}")),
         Notice::Refused { hook, count, why } => {
             screen.talk(format!("hooks/{hook}: {count} requests not taken: {why}"));
+        }
+        Notice::Undelivered { delivery, moment, run, to, state, why } => {
+            let then = match *state {
+                "waiting" => "it is tried again".to_owned(),
+                "gone" => "nothing is sent there any more".to_owned(),
+                _ => format!("given up; `tidemill redeliver {delivery}` tries again"),
+            };
+            screen.talk(format!("{moment} of run {run} did not reach {to}: {why}; {then}"));
         }
         Notice::PutAway { path, state, to } => {
             let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);

@@ -8,6 +8,7 @@ pub mod cancel;
 pub mod checkpoint;
 pub mod checks;
 pub mod conductor;
+pub mod deliveries;
 pub mod ended;
 pub mod engines;
 pub mod folder;

@@ -2,7 +2,9 @@
 
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
+use crate::run::deliveries;
 use crate::run::intake::WorkflowRoute;
+use crate::run::models::env;
 use crate::run::route::route;
 use crate::script;
 use crate::store::Store;
@@ -26,6 +28,7 @@ pub async fn routes(project: &Project, store: &Store, model: Option<&str>) -> Re
     let help = "nothing is watched until they are mended; `tidemill check` shows them again";
     let mut routes = Vec::new();
     for workflow in &workflows(project, help).await? {
+        deliveries::check(&workflow.name, &workflow.notify, &env)?;
         let loaded = script::load(project, &workflow.file).await?;
         routes.push(route(project, store, &loaded, model).await?);
     }

@@ -5,6 +5,7 @@ pub mod conduct;
 pub mod engine;
 pub mod outside;
 pub mod project;
+pub mod receiver;
 pub mod registry;
 pub mod stage;
 pub mod way;

@@ -78,6 +78,21 @@ pub enum Notice {
         /// Why the last of them was not.
         why: String,
     },
+    /// A message about a run did not arrive: at the first attempt, or for good.
+    Undelivered {
+        /// Its number.
+        delivery: i64,
+        /// What it tells of.
+        moment: &'static str,
+        /// Of which run.
+        run: RunId,
+        /// Where it goes, as it may be shown.
+        to: String,
+        /// Where it stands now: `waiting` for the next attempt, `failed` or `gone`.
+        state: &'static str,
+        /// Why.
+        why: String,
+    },
     /// All runs of a file have ended and it was put away.
     PutAway {
         /// Relative to the inbox.
