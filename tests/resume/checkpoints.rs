@@ -38,8 +38,9 @@ impl House {
         let project = Project::new();
         let opened = project.open();
         let store = Store::open(&opened.state()).await.unwrap();
+        let id = run_id();
         let new = NewRun::new(
-            run_id(),
+            id.clone(),
             "story",
             Trigger::Manual,
             Digest::of("script"),
@@ -47,7 +48,7 @@ impl House {
             Timestamp::UNIX_EPOCH,
         );
         store.queue_run(new).await.unwrap();
-        let run = store.run(&run_id()).await.unwrap().unwrap();
+        let run = store.run(&id).await.unwrap().unwrap();
         let engine = NoSandbox::open(&opened.state()).unwrap();
         let image = engine.prepare(&Image::tag(""), &Silent).await.unwrap();
         let sandbox = engine.start(&run.id, &image, &spec(small_limits())).await.unwrap();
