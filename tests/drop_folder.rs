@@ -4,6 +4,7 @@
 mod claim;
 mod daemon;
 mod explain;
+mod half_way;
 mod notify;
 
 use std::sync::Arc;
