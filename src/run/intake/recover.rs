@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::artifact::{self, Destination};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::state::{InputState, RunState};
@@ -110,6 +111,8 @@ async fn start_over(project: &Project, store: &Store, run: &RunRow, tell: &Tell)
         return Ok(());
     }
     if run.attempts >= ATTEMPTS {
+        let destination = Destination::of(project.outbox(), &run.workflow, &run.inputs, &run.id);
+        artifact::forget_staged(&destination, &run.id);
         let message = format!("interrupted {} times", run.attempts);
         let why = Diagnostic::new("run::interrupted", message)
             .help("tidemill or the machine went down each time this run was in work; `tidemill logs` shows how far it came");
