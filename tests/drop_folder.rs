@@ -6,6 +6,7 @@ mod claim;
 mod daemon;
 mod explain;
 mod eyes;
+mod half_way;
 mod notify;
 mod notify_facts;
 

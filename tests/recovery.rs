@@ -76,6 +76,18 @@ async fn what_a_killed_process_left_of_an_ended_run_is_tidied_up_and_what_works_
 }
 
 #[tokio::test]
+async fn the_empty_folder_of_an_ended_run_goes() {
+    let stage = Stage::set(FIELDS, SCRIPT).await;
+    let project = &stage.conductor.project;
+    let run = stage.play(None).await.row.id;
+    // All but its last step had been taken when the process was killed.
+    let folder = stage.project.path(format!(".tidemill/runs/{run}"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    assert_eq!(ended::tidy(project, &stage.store).await.expect("a store"), 1);
+    assert!(!folder.exists());
+}
+
+#[tokio::test]
 async fn a_guard_with_a_mistake_in_it_ends_the_run_with_its_line() {
     let guard = r#"{ on = "tool_call", name = "broken", check = function(call) return call.nope.nope end }"#;
     let stage = Stage::set(&format!("{FIELDS} guardrails = {{ {guard} }},"), SCRIPT).await;

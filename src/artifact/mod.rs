@@ -8,5 +8,5 @@ mod receipt;
 
 pub use aside::keep_aside;
 pub use name::folder_name;
-pub use publish::{Destination, Published, publish, published_before};
+pub use publish::{Destination, Published, forget_staged, publish, published_before};
 pub use receipt::{Checked, Content, Guarded, Image, Model, Prompt, Receipt, Script, Times};

@@ -111,6 +111,12 @@ pub fn publish(destination: &Destination, artifacts: &[Artifact], receipt: &Rece
     }
 }
 
+/// Removes what a run had staged that will not try again. Blocking.
+pub fn forget_staged(destination: &Destination, run: &RunId) {
+    // What cannot be removed now is hidden, and says by its name whose it was.
+    let _ = remove(&destination.outbox.join(&destination.workflow).join(format!(".staging-{run}")));
+}
+
 /// Whether the final place was free.
 enum Settled {
     Here,

@@ -63,9 +63,10 @@ impl RunFolder {
         self.0.join("passing")
     }
 
-    /// Whether it holds anything that is only needed while the run works.
+    /// Whether it holds anything that is only needed while the run works, or nothing at all.
     pub fn is_untidy(&self) -> bool {
-        PASSING.iter().any(|part| self.0.join(part).exists()) || self.lock().exists()
+        let is_empty = || std::fs::read_dir(&self.0).is_ok_and(|mut entries| entries.next().is_none());
+        PASSING.iter().any(|part| self.0.join(part).exists()) || self.lock().exists() || is_empty()
     }
 
     /// Removes what the run can make again when it goes on. Its own copy of an input that stands nowhere else stays.

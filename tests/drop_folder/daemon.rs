@@ -33,7 +33,7 @@ use crate::support::project::Project;
 
 /// What the double does with the runs it gets, one after the other; `Succeed` when nothing is left to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Act {
+pub(super) enum Act {
     Succeed,
     End(RunState),
     /// It fails with this code.
@@ -112,7 +112,7 @@ impl Double {
 }
 
 /// A daemon at work, in a time that only the test moves.
-struct Watching {
+pub(super) struct Watching {
     store: Store,
     clock: Arc<ManualClock>,
     double: Arc<Double>,
@@ -145,7 +145,7 @@ async fn open(project: &Project, routes: Vec<WorkflowRoute>, acts: &[Act]) -> Re
     Ok(Watching { store, clock, double, begun, notices, stop, task })
 }
 
-async fn watching(project: &Project, acts: &[Act]) -> Watching {
+pub(super) async fn watching(project: &Project, acts: &[Act]) -> Watching {
     open(project, vec![route("energy", "**/*.csv")], acts).await.unwrap()
 }
 
@@ -195,7 +195,7 @@ impl Watching {
         done
     }
 
-    async fn finish(self) {
+    pub(super) async fn finish(self) {
         self.stop.finish();
         self.end().await.unwrap();
     }
@@ -511,7 +511,7 @@ async fn a_run_that_does_not_stop_is_let_go_of() {
 }
 
 /// A run left in the middle by a process that died.
-async fn left_behind(project: &Project, attempts: usize, last: Option<What>) -> RunId {
+pub(super) async fn left_behind(project: &Project, attempts: usize, last: Option<What>) -> RunId {
     let (store, run) = claimed(project).await;
     for attempt in 1..=attempts {
         store.take(&run, &Owner::this_process().unwrap()).await.unwrap().unwrap();
@@ -668,7 +668,7 @@ async fn a_process_killed_in_the_middle_of_a_run_starts_it_over() {
     comes_through(&project, "running").await;
 }
 
-fn ended(state: RunState) -> What {
+pub(super) fn ended(state: RunState) -> What {
     What::RunEnded { state, report: None, usage: Usage::default(), cost: None }
 }
 

@@ -1,5 +1,6 @@
 //! Putting a file away when all its runs have ended: to `processed/`, or to `failed/` with the reason beside it.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::Mutex;
@@ -12,7 +13,7 @@ use crate::event::input::RawPath;
 use crate::event::state::{InputState, RunState};
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::place::relocate;
-use crate::run::intake::{names, reason};
+use crate::run::intake::{names, place, reason};
 use crate::store::{InputId, InputRow, RunRow, Store};
 
 /// Puts files away, one at a time: two runs of one file may end at once.
@@ -87,13 +88,17 @@ impl Putter {
             let beside = names::beside(&absolute, reason::SUFFIX);
             // A reason that stands there belongs to another file, unless this one was on its way to it.
             let ours = row.final_path.as_deref() == Some(&to);
+            let failed = |error: std::io::Error| unmovable(&to, error);
+            if ours && is_copied(row, &absolute) {
+                std::fs::remove_file(claimed).map_err(failed)?;
+                return Ok(to);
+            }
             if exists(&absolute) || (text.is_some() && exists(&beside) && !ours) {
                 continue;
             }
             self.store.bound_for(row.id, &to).await?;
-            let failed = |error: std::io::Error| unmovable(&to, error);
             if let Some(text) = &text {
-                write(&beside, text).map_err(failed)?;
+                write(&beside, text, run).map_err(failed)?;
             }
             match relocate(claimed, &absolute) {
                 Ok(()) => return Ok(to),
@@ -138,6 +143,13 @@ fn end_of(runs: &[RunRow]) -> InputState {
     }
 }
 
+/// Whether the file stands there already: it was copied to another file system by a process that was killed before it
+/// removed the original.
+fn is_copied(row: &InputRow, to: &Path) -> bool {
+    let there = place::read_still(to).ok().flatten();
+    there.is_some_and(|(_, digest)| row.digest == Some(digest))
+}
+
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
@@ -147,14 +159,11 @@ fn shown(path: &Path) -> String {
 }
 
 /// Written beside and renamed: nobody reads half a reason.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
+fn write(path: &Path, text: &str, run: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".reason-")
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .tempfile_in(folder)?;
+    let mut file = place::half(folder, &format!(".reason-{run}"))?;
+    file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
     file.write_all(text.as_bytes())?;
     file.persist(path).map(drop).map_err(|error| error.error)
 }

@@ -3,12 +3,13 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 use crate::event::id::{Digest, Hasher};
 use crate::event::input::Fingerprint;
@@ -61,7 +62,7 @@ fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = open(from)?;
     let before = fingerprint(&source.metadata()?);
     let folder = to.parent().unwrap_or(Path::new("."));
-    let mut copy = NamedTempFile::with_prefix_in(".taking-", folder)?;
+    let mut copy = half(folder, &format!(".taking-{}", Digest::of(from.as_os_str().as_bytes()).short()))?;
     io::copy(&mut source, copy.as_file_mut())?;
     copy.as_file().set_permissions(source.metadata()?.permissions())?;
     copy.as_file().sync_all()?;
@@ -73,6 +74,15 @@ fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
     }
     fs::remove_file(to)?;
     Err(io::Error::other("it changed while it was copied"))
+}
+
+/// A file that goes away unless it is finished. Its name is the same each time, so that what a process left that was
+/// killed here is replaced by the next try.
+pub(super) fn half(folder: &Path, name: &str) -> io::Result<NamedTempFile> {
+    match fs::remove_file(folder.join(name)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Builder::new().prefix(name).rand_bytes(0).tempfile_in(folder),
+    }
 }
 
 /// Moves a file back to its `path` in the inbox; when that was taken meanwhile, to a name marked with `mark` beside it.

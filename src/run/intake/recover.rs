@@ -1,11 +1,12 @@
 //! At start: what a process that died has left behind is put right before anything new begins.
 //!
 //! A file that was being taken goes back into the inbox; a run that was in work waits again; a file whose runs have all
-//! ended is put away.
+//! ended is put away; what was only there half-way goes.
 
 use std::fs;
 use std::path::Path;
 
+use crate::artifact::{self, Destination};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::state::{InputState, RunState};
@@ -43,7 +44,16 @@ pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, t
     for row in claimed {
         warn(putter.put_away(row.id).await);
     }
+    remove_empty(&store.folder().join("claimed"));
     Ok(())
+}
+
+/// Removes folders whose file was put away or back by a process that was killed right then.
+fn remove_empty(claimed: &Path) {
+    for entry in fs::read_dir(claimed).into_iter().flatten().flatten() {
+        // One that holds a file is not removed by this.
+        let _ = fs::remove_dir(entry.path());
+    }
 }
 
 /// Puts files back that were on their way out of the inbox and have no run yet.
@@ -105,6 +115,8 @@ async fn go_on(project: &Project, store: &Store, run: &RunRow, tell: &Tell) -> R
         return Ok(());
     }
     if run.attempts >= ATTEMPTS {
+        let destination = Destination::of(project.outbox(), &run.workflow, &run.inputs, &run.id);
+        artifact::forget_staged(&destination, &run.id);
         let message = format!("interrupted {} times without coming any further", run.attempts);
         let why = Diagnostic::new("run::interrupted", message)
             .help("tidemill or the machine went down each time this run was in work; `tidemill logs` shows how far it came");
