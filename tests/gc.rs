@@ -12,6 +12,7 @@ use tidemill::event::input::{Fingerprint, InputChange, InputFile, RawPath};
 use tidemill::event::state::{InputState, RunState};
 use tidemill::event::trigger::Trigger;
 use tidemill::event::usage::Usage;
+use tidemill::run::checkpoint::tree::{Leaf, Tree};
 use tidemill::run::gc;
 use tidemill::store::{Claim, InputId, NewRun, RunFilter, Store};
 
@@ -202,4 +203,26 @@ async fn content_that_is_wanted_again_in_the_last_moment_stays() {
     for digest in [again, pinned] {
         house.store.blobs().read(&digest, 100).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_workspace_to_which_a_run_comes_back_is_kept() {
+    let house = house("").await;
+    let mut kept = Vec::new();
+    for (name, ends) in [("aaaa", false), ("bbbb", true)] {
+        let id = house.run(name).await;
+        let digest = house.store.blobs().put(format!("a file of {name}")).await.unwrap();
+        let leaf = Leaf { path: "a.txt".to_owned(), digest: digest.clone(), mode: 0o644, size: 14 };
+        let tree = Tree { files: vec![leaf], folders: Vec::new() }.put(&house.store).await.unwrap();
+        let what = What::Checkpointed { turn: 1, tree, files: 1, bytes: 14 };
+        house.store.append(&id, what).await.unwrap();
+        if ends {
+            house.store.append(&id, ended()).await.unwrap();
+        }
+        kept.push(house.store.blobs().path(&digest));
+    }
+    house.age_blobs();
+    let found = gc::find(&house.project.open(), &house.store, house.later(2)).await.unwrap();
+    gc::remove(&house.store, found).await.unwrap();
+    assert_eq!((kept[0].exists(), kept[1].exists()), (true, false));
 }

@@ -151,7 +151,7 @@ impl Daemon {
 
     /// Works until `stop`; then no file is taken any more, and it returns when no run is in work.
     ///
-    /// An error breaks runs off cleanly before it is returned; they start over next time.
+    /// An error breaks runs off cleanly before it is returned; they go on next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
         let Self { mut desk, watch, queue, mut schedules, in_force, hooks, rescan, socket, lock, .. } = self;
         let intake = async {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +13,7 @@ use crate::agent::deadline::{Cut, Deadline};
 use crate::agent::recall::Place;
 use crate::agent::resume::Start;
 use crate::agent::tools::{Effect, Toolbox};
-use crate::agent::{Agent, Ended, Journal as _, Keeper as _};
+use crate::agent::{Agent, Ended, Journal as _, Keeper};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::resumed::How;
@@ -35,6 +36,16 @@ use crate::workflow::view::RunView;
 
 /// A run that is stopped has this long to keep its workspace.
 const LAST_KEEP: Duration = Duration::from_secs(5);
+
+/// For a run that does not go on when it is interrupted.
+struct KeepsNothing;
+
+#[async_trait]
+impl Keeper for KeepsNothing {
+    async fn keep(&self, _: u32) -> Result<()> {
+        Ok(())
+    }
+}
 
 impl Conductor {
     /// Makes the sandbox, works in it, and removes it whatever happened in between.
@@ -142,12 +153,16 @@ impl Conductor {
             Kind::Docker | Kind::Local => Toolbox::sandboxed(sandbox, workflow.limits.command),
             Kind::None => Toolbox::files(sandbox),
         };
+        let keeper: &dyn Keeper = match self.unfinished {
+            Unfinished::Waits => checkpoints,
+            Unfinished::Ends => &KeepsNothing,
+        };
         let agent = Agent {
             model: work.model.as_ref(),
             tools: &tools,
             guards: &work.guards,
             journal,
-            keeper: checkpoints,
+            keeper,
             continuity: shelter.continuity(),
             clock: self.clock.as_ref(),
             deadline,
@@ -175,7 +190,7 @@ impl Conductor {
                         Ended::Answered(_) => Step::Check,
                         Ended::Denied { guard, reason } => return Ok(Outcome::Denied { guard, reason }),
                         Ended::Stopped => {
-                            self.keep_at_last(checkpoints, work.conversation.turn).await?;
+                            self.keep_at_last(keeper, work.conversation.turn).await?;
                             return Ok(Outcome::Stopped);
                         }
                         Ended::Exhausted(limit) => {
@@ -218,12 +233,12 @@ impl Conductor {
     }
 
     /// Keeps the workspace of a run that is stopped and goes on later: its sandbox goes away with this process.
-    async fn keep_at_last(&self, checkpoints: &Checkpoints<'_>, turn: u32) -> Result<()> {
-        if self.unfinished == Unfinished::Ends || turn == 0 {
+    async fn keep_at_last(&self, keeper: &dyn Keeper, turn: u32) -> Result<()> {
+        if turn == 0 {
             return Ok(());
         }
         tokio::select! {
-            kept = checkpoints.keep(turn) => kept,
+            kept = keeper.keep(turn) => kept,
             () = self.clock.sleep(LAST_KEEP) => Ok(()),
         }
     }

@@ -1,12 +1,14 @@
 //! What dead processes left is found while a daemon runs; what belongs to the living stays.
 
+use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bollard::models::NetworkCreateRequest;
+use bollard::models::{ContainerCreateBody, NetworkCreateRequest};
+use bollard::query_parameters::CreateContainerOptionsBuilder;
 use tidemill::clock::Clock as _;
 use tidemill::diagnostic::{Diagnostic, Result};
 use tidemill::event::id::RunId;
@@ -17,7 +19,7 @@ use tidemill::workflow::image::Image;
 
 use super::command;
 use crate::support::clock::HastyClock;
-use crate::support::engine::{engine, run_id, sandboxed, small_limits, spec};
+use crate::support::engine::{engine, run_id, sandboxed, small_image, small_limits, spec};
 
 /// Counts what it is asked for, and complains at will.
 #[derive(Debug, Default)]
@@ -126,4 +128,43 @@ async fn folders_of_local_sandboxes_go_with_their_owner() {
     assert_eq!(bubblewrap.sweep().await.unwrap(), 1);
     assert!(!left.exists() && live.exists());
     sandbox.remove().await.unwrap();
+}
+
+/// A container of a dead process that does nothing, as a run's.
+async fn container_of_the_dead(raw: &bollard::Docker, name: &str, labels: HashMap<String, String>) {
+    let body = ContainerCreateBody {
+        image: Some(small_image().await.digest),
+        entrypoint: Some(vec!["sleep".to_owned(), "infinity".to_owned()]),
+        labels: Some(labels),
+        ..ContainerCreateBody::default()
+    };
+    let options = CreateContainerOptionsBuilder::default().name(name).build();
+    raw.create_container(Some(options), body).await.unwrap();
+    raw.start_container(name, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_container_that_waits_for_its_run_stays_until_nobody_comes_back() {
+    let raw = bollard::Docker::connect_with_defaults().unwrap().negotiate_version().await.unwrap();
+    let (docker, run, state) = (engine().await, run_id(), tempfile::tempdir().unwrap());
+    let name = format!("tidemill-{run}-waits");
+    let note = state.path().join("sandboxes").join(&name);
+    fs::create_dir_all(note.parent().unwrap()).unwrap();
+    fs::write(&note, run.as_str()).unwrap();
+    sandboxed(small_limits(), |sandbox| async move {
+        let labels = raw.inspect_container(sandbox.id(), None).await.unwrap().config.unwrap().labels.unwrap();
+        let labels = HashMap::from([
+            ("tidemill.run".to_owned(), run.to_string()),
+            ("tidemill.owner".to_owned(), dead(&labels["tidemill.owner"])),
+            ("tidemill.state".to_owned(), state.path().display().to_string()),
+        ]);
+        container_of_the_dead(&raw, &name, labels).await;
+        docker.sweep().await.unwrap();
+        let waits = raw.inspect_container(&name, None).await.is_ok();
+        fs::remove_file(note).unwrap();
+        docker.sweep().await.unwrap();
+        let stays = raw.inspect_container(&name, None).await.is_ok();
+        assert_eq!((waits, stays), (true, false));
+    })
+    .await;
 }

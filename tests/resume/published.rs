@@ -4,6 +4,7 @@ use tidemill::event::resumed::How;
 use tidemill::event::said::Occasion;
 use tidemill::event::state::RunState;
 use tidemill::event::{Event, What};
+use tidemill::run::conductor::Unfinished;
 use tidemill::run::folder::RunFolder;
 use tidemill::store::RunRow;
 use tokio_util::sync::CancellationToken;
@@ -19,9 +20,16 @@ const SCRIPT: &str = r#"return test.script {
   test.say "mended",
 }"#;
 
+/// A stage whose runs go on later.
+async fn stage(fields: &str) -> Stage {
+    let mut stage = Stage::without_image(fields, SCRIPT).await;
+    stage.conductor.unfinished = Unfinished::Waits;
+    stage
+}
+
 /// The story to its end, and a second run of the same that was interrupted behind the first event that fits `last`.
 async fn interrupted(last: impl Fn(&What) -> bool) -> (Stage, Played, RunRow) {
-    let stage = Stage::without_image(FIELDS, SCRIPT).await;
+    let stage = stage(FIELDS).await;
     let whole = stage.play(None).await;
     assert_eq!(whole.state(), RunState::Succeeded, "{:?}", whole.row.report);
     let row = stage.queue(None).await;
@@ -95,7 +103,7 @@ async fn findings_are_told_once() {
 /// At every point of the story it comes to the same end, with the model asked no more than it takes.
 #[tokio::test]
 async fn a_run_comes_to_its_end_from_any_point() {
-    let stage = Stage::without_image(FIELDS, SCRIPT).await;
+    let stage = stage(FIELDS).await;
     let whole = stage.play(None).await;
     for cut in 2..whole.events.len() - 1 {
         let row = stage.queue(None).await;
@@ -119,4 +127,28 @@ async fn a_run_comes_to_its_end_from_any_point() {
         let text = std::fs::read_to_string(stage.project.path(folder).join("a.txt")).expect("the artifact");
         assert_eq!(text, "one two three", "after {point:?}");
     }
+}
+
+#[tokio::test]
+async fn a_prompt_that_was_kept_elsewhere_is_read_again() {
+    let fields = FIELDS.replace(r#"prompt = "Do it.""#, r#"prompt = ("long "):rep(20000)"#);
+    let stage = stage(&fields).await;
+    let whole = stage.play(None).await;
+    let row = stage.queue(None).await;
+    let at = whole.events.iter().position(|event| matches!(event.what, What::ModelResponded { .. }));
+    for event in &whole.events[2..=at.expect("an answer")] {
+        stage.store.append(&row.id, event.what.clone()).await.expect("an event");
+    }
+    let again = stage.conduct(&row, CancellationToken::new()).await;
+    assert_eq!(again.state(), RunState::Succeeded, "{:?}", again.row.report);
+    assert_eq!(again.row.turns, whole.row.turns);
+    assert_eq!(count(&again.events, |what| matches!(what, What::PromptReady { .. })), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_nobody_comes_back_to_keeps_nothing() {
+    let stage = Stage::without_image(FIELDS, SCRIPT).await;
+    let whole = stage.play(None).await;
+    assert_eq!(whole.state(), RunState::Succeeded, "{:?}", whole.row.report);
+    assert_eq!(count(&whole.events, |what| matches!(what, What::Checkpointed { .. })), 0);
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
-use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
+use bollard::models::ContainerSummary;
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
     RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
@@ -15,6 +15,7 @@ use crate::event::id::RunId;
 use crate::owner::{Life, Owner};
 use crate::sandbox::Awaited;
 use crate::sandbox::docker::errors::{explain, is_missing};
+use crate::sandbox::docker::state::{Standing, standing};
 use crate::sandbox::docker::{Docker, OWNER_LABEL, RUN_LABEL, STATE_LABEL};
 
 /// How often what is in use is tried again: with [`PAUSE`], as long as an engine takes to remove a container.
@@ -38,10 +39,11 @@ impl Docker {
             if !is_dead(container.labels.as_ref()) {
                 continue;
             }
-            match (awaited(&container), container.id) {
-                (Some(name), _) => drop(spared.insert(name)),
-                (None, Some(id)) => swept += usize::from(self.remove_container(&id).await?),
-                (None, None) => {}
+            let Some(id) = &container.id else { continue };
+            match awaited(&container) {
+                // Looked at anew: it may have begun to run since the list was made.
+                Some(name) if self.still_runs(id).await => drop(spared.insert(name)),
+                Some(_) | None => swept += usize::from(self.remove_container(id).await?),
             }
         }
         let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
@@ -64,6 +66,12 @@ impl Docker {
             }
         }
         Ok(swept)
+    }
+
+    /// Whether a container can be gone on with; one that has ended, as all have after a reboot, by nobody. One the
+    /// engine does not speak of is left for the next sweep.
+    async fn still_runs(&self, id: &str) -> bool {
+        !matches!(standing(&self.client, id).await, Ok(Standing::Gone(_)))
     }
 
     /// How many containers and volumes carry the run's label.
@@ -130,13 +138,11 @@ fn is_being_removed(error: &bollard::errors::Error) -> bool {
     super::errors::status(error) == Some(409)
 }
 
-/// The name of a container that still runs and waits for a run of its project. One that has ended, as all have after a
-/// reboot, can be gone on with by nobody.
+/// The name of a container that waits for a run of its project.
 fn awaited(container: &ContainerSummary) -> Option<String> {
     let state = container.labels.as_ref()?.get(STATE_LABEL)?;
     let name = container.names.as_ref()?.first()?.trim_start_matches('/').to_owned();
-    let runs = container.state == Some(ContainerSummaryStateEnum::RUNNING);
-    (runs && Awaited::new(Path::new(state)).run_of(&name).is_some()).then_some(name)
+    Awaited::new(Path::new(state)).run_of(&name).is_some().then_some(name)
 }
 
 fn is_dead(labels: Option<&HashMap<String, String>>) -> bool {
