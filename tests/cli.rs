@@ -235,6 +235,8 @@ return mill.workflow {
         both["schedules"].as_array().unwrap().iter().filter_map(|one| one["schedule"].as_str()).collect();
     assert_eq!(ids, ["report/1", "report/2"]);
     assert_eq!(both["schedules"][1]["next"].as_array().unwrap().len(), 5);
+    let none = tidemill(folder.path(), &["explain", "hello"]);
+    assert!(none.out.contains("has no schedule"), "{none:?}");
     let near = tidemill(folder.path(), &["explain", "reprot/1"]);
     assert!(
         near.out.contains("is outside the inbox") && near.out.contains("did you mean `report/1`?"),
@@ -260,6 +262,8 @@ async fn a_damaged_database_is_saved_and_the_way_to_begin_anew_is_told() {
     fs::create_dir_all(claimed.parent().unwrap()).unwrap();
     fs::write(&claimed, "abc").unwrap();
     let file = state.join(Store::FILE);
+    let whole = tidemill(folder.path(), &["salvage", "--into", "whole"]);
+    assert!(whole.out.contains("no need to begin anew"), "{whole:?}");
     let mut bytes = fs::read(&file).unwrap();
     bytes[..100].fill(0);
     fs::write(&file, &bytes).unwrap();

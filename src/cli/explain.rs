@@ -84,20 +84,21 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
 
 /// What is no path in the inbox may be a schedule.
 async fn elsewhere(context: &Context, project: &Project, args: &Args) -> Result<Exit> {
-    let near = match schedule::find(project, &args.path.to_string_lossy()).await? {
+    let hint = match schedule::find(project, &args.path.to_string_lossy()).await? {
         Meant::Schedules(told) => {
             context.screen.line(if args.json { told.as_json().to_string() } else { told.text() });
             return Ok(Exit::Succeeded);
         }
-        Meant::Nothing(near) => near,
+        Meant::Unscheduled => Some("The workflow of that name has no schedule.".to_owned()),
+        Meant::Nothing(near) => near.map(|near| format!("If a schedule was meant: did you mean `{near}`?")),
     };
     if args.json {
         context.screen.line(json!({ "path": args.path.to_string_lossy(), "inside_inbox": false }));
-    } else {
-        context.screen.line(text::outside(project, &args.path));
-        if let Some(near) = near {
-            context.screen.line(format!("If a schedule was meant: did you mean `{near}`?"));
-        }
+        return Ok(Exit::Succeeded);
+    }
+    context.screen.line(text::outside(project, &args.path));
+    if let Some(hint) = hint {
+        context.screen.line(hint);
     }
     Ok(Exit::Succeeded)
 }

@@ -106,6 +106,10 @@ fn lines(told: &Told, project: &Project) -> Vec<String> {
     for file in waiting {
         lines.push(format!("  {}  {inbox}/{}", file.file.display(), file.dropped.display()));
     }
+    if salvaged.is_whole() {
+        lines.push("the database can be read as it is: there is no need to begin anew".to_owned());
+        return lines;
+    }
     lines.push("the database was left as it is. To begin anew:".to_owned());
     lines.push("  1. move the folder .tidemill away, and keep it".to_owned());
     let back = if waiting.is_empty() { "" } else { ", and put the files above back into the inbox" };

@@ -89,6 +89,20 @@ pub async fn list(project: &Project, store: Option<&Store>, counts: Counts) -> R
     Ok(listed)
 }
 
+/// The workflows in force whose versions can still be loaded, whatever their scripts say now.
+pub async fn in_force(project: &Project, store: &Store) -> Result<Vec<Workflow>> {
+    let mut found = Vec::new();
+    for version in store.versions().await? {
+        // One whose script was lost is as good as unknown.
+        if let Ok(bundle) = bundle(store, &version.bundle).await
+            && let Ok(loaded) = script::load_bundle(project, &bundle).await
+        {
+            found.push(loaded.workflow);
+        }
+    }
+    Ok(found)
+}
+
 async fn of_workflow(
     project: &Project,
     loaded: Loaded,

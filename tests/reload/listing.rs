@@ -64,6 +64,9 @@ async fn the_version_in_force_is_listed_with_what_is_wrong_now() {
     assert_eq!(shown(&listed), wanted);
     assert_eq!(listed[0].version.as_ref(), Some(&routes[0].bundle));
     assert_eq!(listed[0].triggers, ["*.csv"]);
+    let kept = tidemill::run::listing::in_force(&opened, store).await.unwrap();
+    let names: Vec<&str> = kept.iter().map(|workflow| workflow.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"], "what is in force is known, whatever the scripts say");
     let without = list(&opened, None, Counts::Files).await.unwrap();
     assert_eq!(without[0].workflow.as_deref(), Some("b"));
 }

@@ -13,6 +13,7 @@ use crate::config::Project;
 use crate::diagnostic::{Report, Result, nearest};
 use crate::event::input::printable;
 use crate::run::intake::Daemon;
+use crate::run::listing;
 use crate::run::schedules::plans;
 use crate::script;
 use crate::store::Store;
@@ -42,6 +43,8 @@ struct Explained {
 pub(super) enum Meant {
     /// These.
     Schedules(Box<Told>),
+    /// A workflow that has none.
+    Unscheduled,
     /// None; the nearest name, when there is one.
     Nothing(Option<String>),
 }
@@ -61,8 +64,16 @@ pub(super) async fn find(project: &Project, text: &str) -> Result<Meant> {
     let state = project.state();
     // Where there is no history yet, none is made.
     let store = if state.join(Store::FILE).is_file() { Some(Store::open(&state).await?) } else { None };
+    let mut workflows = checked.workflows;
+    if let (Some(store), true) = (&store, checked.diagnostics.iter().any(|found| !found.is_warning())) {
+        // A script with mistakes keeps the version in force.
+        let kept = listing::in_force(project, store).await?;
+        let is_known = |name: &str| workflows.iter().any(|workflow| workflow.name == name);
+        let kept: Vec<_> = kept.into_iter().filter(|workflow| !is_known(&workflow.name)).collect();
+        workflows.extend(kept);
+    }
     let mut known: Vec<(String, Option<Plan>)> = Vec::new();
-    for workflow in &checked.workflows {
+    for workflow in &workflows {
         let declared = plans(&workflow.name, &workflow.schedules)?;
         known.extend(declared.into_iter().map(|plan| (plan.id().to_owned(), Some(plan))));
     }
@@ -79,6 +90,9 @@ pub(super) async fn find(project: &Project, text: &str) -> Result<Meant> {
     let mut schedules = Vec::new();
     for (id, plan) in known.into_iter().filter(|(id, _)| is_meant(id)) {
         schedules.push(explain(store.as_ref(), id, plan, now).await?);
+    }
+    if schedules.is_empty() && workflows.iter().any(|workflow| workflow.name == text) {
+        return Ok(Meant::Unscheduled);
     }
     if schedules.is_empty() {
         let workflows = names.iter().filter_map(|id| id.rsplit_once('/')).map(|(workflow, _)| workflow);
@@ -121,7 +135,7 @@ impl Told {
         }
         if !self.broken.is_empty() {
             lines.push(format!(
-                "  {} scripts or more have mistakes, and may declare other schedules; `tidemill check` shows them",
+                "  scripts have {} mistakes, and what was in force before them still is; `tidemill check` shows them",
                 self.broken.len()
             ));
         }

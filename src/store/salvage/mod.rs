@@ -31,6 +31,15 @@ pub struct Salvaged {
     pub claimed: Vec<ClaimedFile>,
 }
 
+impl Salvaged {
+    /// Whether nothing is known to be lost.
+    pub fn is_whole(&self) -> bool {
+        self.lost_pages == 0
+            && self.first_page == FirstPage::Whole
+            && self.tables.iter().all(|table| !table.gaps)
+    }
+}
+
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Table {
