@@ -7,7 +7,12 @@
 //! of any of the processes may be on the engine, among the temporary files, or in the runs' folders. With
 //! `--profile dev` nothing needs to be built for release.
 
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark that cannot run says so and ends")]
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::large_futures,
+    reason = "a benchmark that cannot run says so and ends"
+)]
 
 #[path = "../tests/support/engine.rs"]
 #[allow(dead_code, unused_imports, reason = "the tests use the rest")]
@@ -73,7 +78,7 @@ async fn report(mill: &Mill, dropped: usize, pids: &BTreeSet<u32>) {
     let left = left_of(pids).await + waiting_files(mill.root());
     println!("inputs {dropped}: published {}, given up {}", published.len(), given_up.len());
     println!("runs were interrupted and went on {interruptions} times, model calls {}", mill.calls());
-    println!("lost {lost}, published twice {twice}, commands not run once {}", wrong);
+    println!("lost {lost}, published twice {twice}, commands not run once {wrong}");
     println!("answers paid twice {paid_twice}, left on the engine and in files {left}");
     let astray = |number: &usize| published.get(number).is_none_or(|texts| is_wrong(*number, texts));
     for line in stories(mill, &(0..dropped).filter(astray).collect()).await {
