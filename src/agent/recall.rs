@@ -102,11 +102,11 @@ impl Recalled {
                     due.begun = Begun::Yes(*process);
                 }
             }
-            What::GuardrailChecked { stage: Stage::ToolCall, guard, verdict } => {
-                if let Verdict::Deny { reason } | Verdict::Ask { reason } = verdict {
-                    *denial = Some((guard.clone(), reason.clone()));
-                }
-            }
+            What::GuardrailChecked {
+                stage: Stage::ToolCall,
+                guard,
+                verdict: Verdict::Deny { reason } | Verdict::Ask { reason },
+            } => *denial = Some((guard.clone(), reason.clone())),
             What::ToolEnded { id, output, outcome, .. } => {
                 conversation.items.push(Item::Output { call: id.clone(), output: whole(output)? });
                 if *outcome == ToolOutcome::Denied {

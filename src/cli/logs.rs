@@ -76,7 +76,7 @@ async fn whole(store: &Store, event: &Event) -> Result<Event> {
             *output = Payload::Inline(store.text(&kept).await?);
         }
         What::ModelResponded { text, .. } | What::Said { text, .. } => {
-            *text = Payload::Inline(store.text(text).await?)
+            *text = Payload::Inline(store.text(text).await?);
         }
         _ => {}
     }

@@ -15,7 +15,7 @@ pub(super) fn taken_before(folder: &Path, collected: &[(String, u64, Digest)]) -
         let file = folder.join(path.as_str());
         let (found, length) = copy_hashed(&mut File::open(&file).ok()?, &mut std::io::sink()).ok()?;
         let same = found == *digest && length == *size;
-        same.then(|| Artifact { path, file, size: length, digest: found })
+        same.then_some(Artifact { path, file, size: length, digest: found })
     };
     collected.iter().map(stands).collect()
 }

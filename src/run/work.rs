@@ -93,15 +93,14 @@ impl Conductor {
         // Making image and files ready is the machine's work, not the run's: the wall limit counts from here.
         let (clock, stopped) = (self.clock.clone(), stop.clone());
         let deadline = Deadline::after(clock, stopped, workflow.limits.wall, work.past.worked);
-        let (shelter, filling) = match left {
-            Some(shelter) => (shelter, None),
-            None => {
-                let shelter = tokio::select! {
-                    () = stop.cancelled() => return Ok(Outcome::Stopped),
-                    shelter = self.start(engine, run, &image, &spec, &work.past) => shelter?,
-                };
-                (shelter, Some(filling))
-            }
+        let (shelter, filling) = if let Some(shelter) = left {
+            (shelter, None)
+        } else {
+            let shelter = tokio::select! {
+                () = stop.cancelled() => return Ok(Outcome::Stopped),
+                shelter = self.start(engine, run, &image, &spec, &work.past) => shelter?,
+            };
+            (shelter, Some(filling))
         };
         let sandbox = shelter.sandbox.clone();
         let telling = network::tell(sandbox.events(), journal.clone(), &spec.network);

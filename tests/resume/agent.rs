@@ -1,5 +1,5 @@
 //! An agent at any point of its work: what it recalls from its log is what it had, byte for byte.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

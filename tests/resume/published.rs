@@ -60,8 +60,8 @@ fn hows(events: &[Event]) -> Vec<How> {
 #[tokio::test]
 async fn files_that_passed_are_published_without_a_sandbox() {
     let (stage, whole, row) = interrupted(passed).await;
-    let state = stage.conductor.project.state();
-    let file = RunFolder::new(&state, &row.id).artifacts(1).join("output/a.txt");
+    let folder = stage.conductor.project.state();
+    let file = RunFolder::new(&folder, &row.id).artifacts(1).join("output/a.txt");
     stage.project.put(file, "one two three");
     let again = stage.conduct(&row, CancellationToken::new()).await;
     assert_eq!(again.state(), RunState::Succeeded, "{:?}", again.row.report);
@@ -74,8 +74,8 @@ async fn files_that_passed_are_published_without_a_sandbox() {
 #[tokio::test]
 async fn files_that_were_changed_since_are_taken_out_and_checked_again() {
     let (stage, whole, row) = interrupted(passed).await;
-    let state = stage.conductor.project.state();
-    let file = RunFolder::new(&state, &row.id).artifacts(1).join("output/a.txt");
+    let folder = stage.conductor.project.state();
+    let file = RunFolder::new(&folder, &row.id).artifacts(1).join("output/a.txt");
     stage.project.put(file, "something quite other");
     let again = stage.conduct(&row, CancellationToken::new()).await;
     assert_eq!(again.state(), RunState::Succeeded, "{:?}", again.row.report);

@@ -93,13 +93,14 @@ impl Keeper for Checkpoints<'_> {
                 changed: (entry.changed.saturating_add(DOUBT) < now).then_some(entry.changed),
                 digest: None,
             };
-            match known.files.get(&path).filter(|before| before.is_still(&entry)) {
-                Some(before) => drop(files.insert(path, Seen { digest: before.digest.clone(), ..seen })),
-                None => {
+            let digest = match known.files.get(&path) {
+                Some(before) if before.is_still(&entry) => before.digest.clone(),
+                _ => {
                     changed.push(path.clone());
-                    files.insert(path, seen);
+                    None
                 }
-            }
+            };
+            files.insert(path, Seen { digest, ..seen });
         }
         let taken = match self.take(&changed, &mut files).await? {
             Ok(taken) => taken,

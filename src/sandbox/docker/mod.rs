@@ -213,7 +213,8 @@ impl Engine for Docker {
         if spec.network != Network::None {
             return Ok(None);
         }
-        self.while_it_answers("go on with the sandbox", self.attach_awaited(run, id, spec)).await
+        let attaching = Box::pin(self.attach_awaited(run, id, spec));
+        self.while_it_answers("go on with the sandbox", attaching).await
     }
 
     async fn release(&self, run: &RunId) -> Result<()> {
