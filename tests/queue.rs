@@ -5,5 +5,7 @@ mod again;
 mod cancel;
 mod control;
 mod order;
+mod pending;
+mod quarantine;
 mod retry;
 mod work;

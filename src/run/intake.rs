@@ -3,6 +3,7 @@
 //! A `desk` claims what is complete, schedules fire beside it, the queue has runs carried out, and `finish` puts files
 //! away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process was killed.
 
+mod brim;
 pub mod desk;
 pub(crate) mod finish;
 mod lock;
