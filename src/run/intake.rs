@@ -135,6 +135,11 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they start over next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
+        // Much is in its hands, and whoever waits for it is not to carry that.
+        Box::pin(self.work(stop)).await
+    }
+
+    async fn work(self, stop: Stop) -> Result<()> {
         let Self { mut desk, watch, queue, schedules, rescan, socket, lock, .. } = self;
         let intake = async {
             let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), &stop).await;
