@@ -109,6 +109,10 @@ pub struct Watch {
     /// Bytes that are kept free on the disks of the state and of the outbox: with less nothing new begins.
     #[serde(deserialize_with = "size")]
     pub min_free: u64,
+    /// When so many runs wait, no more files are taken in.
+    pub max_pending: u64,
+    /// What failed so often in a row is not run again by itself; 0 for always.
+    pub quarantine: u32,
 }
 
 impl Default for Watch {
@@ -118,6 +122,8 @@ impl Default for Watch {
             rescan: Duration::from_secs(60),
             concurrency: 2,
             min_free: 100_000_000,
+            max_pending: 10_000,
+            quarantine: 3,
         }
     }
 }
@@ -245,6 +251,13 @@ impl Config {
             return wrong(
                 "concurrency",
                 "`concurrency` is 0, so nothing would ever run".into(),
+                "use 1 or more",
+            );
+        }
+        if self.watch.max_pending == 0 {
+            return wrong(
+                "max_pending",
+                "`max_pending` is 0, so no file would ever be taken".into(),
                 "use 1 or more",
             );
         }

@@ -50,8 +50,25 @@ fn help_names_every_command_and_succeeds() {
     let help = tidemill(folder.path(), &["--help"]);
     assert_eq!(help.code, Some(0));
     for command in [
-        "init", "check", "run", "watch", "runs", "show", "logs", "retry", "cancel", "pause", "resume",
-        "drain", "status", "explain", "next", "images", "doctor", "demo",
+        "init",
+        "check",
+        "run",
+        "watch",
+        "runs",
+        "show",
+        "logs",
+        "retry",
+        "cancel",
+        "pause",
+        "resume",
+        "drain",
+        "status",
+        "quarantine",
+        "explain",
+        "next",
+        "images",
+        "doctor",
+        "demo",
     ] {
         let line = format!("\n  {command} ");
         assert!(help.out.contains(&line), "{command} is missing in\n{}", help.out);

@@ -5,7 +5,9 @@ use tidemill::event::What;
 use tidemill::event::id::RunId;
 use tidemill::event::state::RunState;
 use tidemill::run::folder::RunFolder;
+use tidemill::run::queue::Conduct as _;
 use tidemill::run::{abandoned, ended};
+use tidemill::store::{Lease, RunRow};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::stage::Stage;
@@ -55,6 +57,21 @@ async fn a_run_started_by_hand_is_ended_when_its_process_is_gone_and_not_before(
     assert_eq!(abandoned::bury(project, &stage.store).await.expect("a store"), 1);
     let row = stage.store.run(&row.id).await.expect("a store").expect("the run");
     assert_eq!((row.state, row.report.expect("why").code.as_str()), (RunState::Failed, "run::interrupted"));
+}
+
+#[tokio::test]
+async fn who_lost_a_run_publishes_nothing_and_leaves_its_files_alone() {
+    let fields = "sandbox = \"none\", prompt = \"Do it.\",";
+    let stage = Stage::without_image(fields, "return test.script { test.say \"done\" }").await;
+    let row = stage.queue(Some(("a.csv", b"abc"))).await;
+    let old = RunRow { fence: row.fence + 1, ..row.clone() };
+    let lost = stage.conductor.conduct(&old, CancellationToken::new()).await.expect_err("it is another's");
+    assert_eq!(lost.code(), Lease::LOST);
+    assert_eq!(stage.store.all_events(&row.id).await.expect("events").len(), 2);
+    assert!(stage.project.files("outbox").is_empty());
+    assert!(RunFolder::new(&stage.conductor.project.state(), &row.id).input(0).exists());
+    // Whoever has it goes on from there.
+    assert_eq!(stage.conduct(&row, CancellationToken::new()).await.state(), RunState::Succeeded);
 }
 
 #[tokio::test]

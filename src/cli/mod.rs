@@ -15,6 +15,7 @@ pub mod live;
 pub mod logs;
 pub mod next;
 pub mod pause;
+pub mod quarantine;
 pub mod redeliver;
 pub mod retry;
 pub mod run;
@@ -75,6 +76,8 @@ pub enum Command {
     Logs(logs::Args),
     /// Run once more what has ended: one run, or all that failed
     Retry(retry::Args),
+    /// List what failed so often that nothing is spent on it any more
+    Quarantine(quarantine::Args),
     /// Stop one run, whoever carries it out
     Cancel(cancel::Args),
     /// Let no new run begin, of one workflow or at all
@@ -202,6 +205,7 @@ impl Cli {
             Command::Show(args) => show::run(&context, args).await,
             Command::Logs(args) => logs::run(&context, args).await,
             Command::Retry(args) => retry::run(&context, args).await,
+            Command::Quarantine(args) => quarantine::run(&context, args).await,
             Command::Cancel(args) => cancel::run(&context, args).await,
             Command::Pause(args) => pause::pause(&context, args).await,
             Command::Resume(args) => pause::resume(&context, args).await,

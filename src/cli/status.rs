@@ -20,13 +20,12 @@ pub struct Args {
 /// Carries it out. What the daemon does not answer stands in the database.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
-    let status = match socket::ask_status(&project).await {
-        Some(status) => status,
-        None => {
-            let store = Store::open(&project.state()).await?;
-            let holder = Lock::holder(&project.state()).filter(|_| Daemon::watches(&project));
-            status(&store, holder.as_ref()).await?
-        }
+    let status = if let Some(status) = socket::ask_status(&project).await {
+        status
+    } else {
+        let store = Store::open(&project.state()).await?;
+        let holder = Lock::holder(&project.state()).filter(|_| Daemon::watches(&project));
+        status(&store, holder.as_ref()).await?
     };
     context.screen.line(if args.json { super::json(&status)? } else { words(&status) });
     Ok(Exit::Succeeded)

@@ -3,6 +3,7 @@
 //! A `desk` claims what is complete, schedules fire and webhooks are heard beside it, the queue has runs carried out, and `finish` puts files
 //! away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process was killed.
 
+mod brim;
 pub mod desk;
 pub(crate) mod finish;
 mod lock;
@@ -153,6 +154,11 @@ impl Daemon {
     ///
     /// An error breaks runs off cleanly before it is returned; they go on next time.
     pub async fn run(self, stop: Stop) -> Result<()> {
+        // Much is in its hands, and whoever waits for it is not to carry that.
+        Box::pin(self.work(stop)).await
+    }
+
+    async fn work(self, stop: Stop) -> Result<()> {
         let Self { mut desk, watch, queue, mut schedules, in_force, hooks, rescan, socket, lock, .. } = self;
         let intake = async {
             let news = in_force.subscribe();

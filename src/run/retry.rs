@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::{Digest, RunId};
-use crate::event::input::InputFile;
+use crate::event::input::{InputFile, RawPath};
 use crate::run::folder::RunFolder;
 use crate::run::inputs;
 use crate::run::route::route;
@@ -129,16 +129,13 @@ fn take(places: &[PathBuf], input: &InputFile, target: &Path) -> Result<()> {
         }
         changed = Some(place);
     }
-    match changed {
-        Some(place) => {
-            let message = format!("the input {shown} is not what it was: {} has changed", place.display());
-            Err(Diagnostic::new("retry::input_changed", message)
-                .help("drop the file as it is now into the inbox, or name it to `tidemill run`"))
-        }
-        None => {
-            let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-            Err(Diagnostic::new("retry::input_gone", format!("the input {shown} is not there any more"))
-                .help(format!("put it back to one of {}", looked.join(", "))))
-        }
+    if let Some(place) = changed {
+        let message =
+            format!("the input {shown} is not what it was: {} has changed", RawPath::new(place).display());
+        return Err(Diagnostic::new("retry::input_changed", message)
+            .help("drop the file as it is now into the inbox, or name it to `tidemill run`"));
     }
+    let looked: Vec<String> = places.iter().map(|place| RawPath::new(place).display()).collect();
+    Err(Diagnostic::new("retry::input_gone", format!("the input {shown} is not there any more"))
+        .help(format!("put it back to one of {}", looked.join(", "))))
 }

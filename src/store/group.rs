@@ -100,3 +100,96 @@ impl Store {
 fn is_refusal(error: &Diagnostic) -> bool {
     matches!(error.code(), "store::unknown_run" | "store::run_ended" | "store::lease_lost")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::event::What;
+    use crate::event::id::{Digest, RunId};
+    use crate::event::state::RunState;
+    use crate::event::trigger::Trigger;
+    use crate::store::NewRun;
+
+    async fn queued(store: &Store, runs: usize) -> Vec<RunId> {
+        let mut ids = Vec::new();
+        for number in 0..runs {
+            let id = RunId::parse(&format!("run-{number}")).expect("an id");
+            let at = "2026-11-30T23:00:00Z".parse().expect("a time");
+            let run = NewRun::new(id.clone(), "w", Trigger::Webhook, Digest::of("script"), "m", at);
+            store.queue_run(run).await.expect("a queued run");
+            ids.push(id);
+        }
+        ids
+    }
+
+    fn said(reason: &str) -> What {
+        What::StateEntered { state: RunState::Running, reason: Some(reason.to_owned()) }
+    }
+
+    /// Has an event of each run wait for the writer, which is busy, and then lets the writer go.
+    async fn append_at_once(store: &Store, events: Vec<(RunId, What)>) -> Vec<Result<Event>> {
+        let count = events.len();
+        let busy = store.0.writer.lock().await;
+        let appending = events.into_iter().map(|(run, what)| {
+            let store = store.clone();
+            tokio::spawn(async move { store.append(&run, what).await })
+        });
+        let appending: Vec<_> = appending.collect();
+        while store.0.pending.0.lock().expect("the list").len() < count {
+            tokio::task::yield_now().await;
+        }
+        drop(busy);
+        let mut results = Vec::new();
+        for task in appending {
+            results.push(task.await.expect("it does not panic"));
+        }
+        results
+    }
+
+    #[tokio::test]
+    async fn events_that_wait_together_share_one_commit() {
+        let state = tempfile::tempdir().expect("a folder");
+        let store = Store::open(state.path()).await.expect("a store");
+        let runs = queued(&store, 20).await;
+        let commits = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&commits);
+        store.0.writer.lock().await.lock_handle().await.expect("a connection").set_commit_hook(move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+            true
+        });
+        let mut followed = store.follow();
+        let events = runs.iter().map(|run| (run.clone(), said("x"))).collect();
+        let results = append_at_once(&store, events).await;
+        assert!(results.iter().all(|result| result.as_ref().is_ok_and(|event| event.seq == 3)));
+        assert_eq!(commits.load(Ordering::SeqCst), 1, "for {} events", results.len());
+        let mut told = Vec::new();
+        while let Ok(event) = followed.try_recv() {
+            told.push(event.run);
+        }
+        assert_eq!(told, runs, "in the order of the log");
+        // One that stands alone is a commit of its own.
+        store.append(&runs[0], said("x")).await.expect("an event");
+        assert_eq!(commits.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn what_the_database_does_not_take_keeps_nobody_else_from_it() {
+        let state = tempfile::tempdir().expect("a folder");
+        let store = Store::open(state.path()).await.expect("a store");
+        let runs = queued(&store, 3).await;
+        let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.run = 'run-1'
+            BEGIN SELECT RAISE(ABORT, 'the test wants it'); END";
+        sqlx::raw_sql(refuse).execute(&mut *store.0.writer.lock().await).await.expect("a trigger");
+        let events = runs.iter().map(|run| (run.clone(), said("x"))).collect();
+        let results = append_at_once(&store, events).await;
+        let codes: Vec<Option<&str>> =
+            results.iter().map(|result| result.as_ref().err().map(Diagnostic::code)).collect();
+        assert_eq!(codes, [None, Some("store::failed"), None]);
+        for (run, events) in runs.iter().zip([3, 2, 3]) {
+            assert_eq!(store.all_events(run).await.expect("events").len(), events, "{run}");
+        }
+    }
+}

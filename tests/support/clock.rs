@@ -43,7 +43,8 @@ impl ManualClock {
     /// wait for some when all is done. One that is ending is not waited for.
     pub async fn give_way(&self) {
         const SLEEPERS: usize = 3;
-        for _ in 0..20 {
+        // A disk may take its time, and one second of the test's is not to be a moment of the daemon's.
+        for _ in 0..2000 {
             tokio::task::yield_now().await;
             if self.sleepers() >= SLEEPERS {
                 return;

@@ -15,6 +15,7 @@ use crate::event::input::{Fingerprint, InputChange, InputFile, RawPath};
 use crate::event::state::InputState;
 use crate::event::trigger::Trigger;
 use crate::run::intake::WorkflowRoute;
+use crate::run::intake::brim::Brim;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::{place, recover};
 use crate::store::{Claim, NewRun, Store, Taken};
@@ -38,6 +39,7 @@ pub struct Desk {
     known: Known,
     absent: bool,
     ids: Ids,
+    brim: Brim,
     tell: Tell,
 }
 
@@ -77,6 +79,7 @@ impl Desk {
     ) -> Result<Self> {
         let routes = routes(&workflows)?;
         let settling = remember(&store, &project.config.watch, clock.elapsed()).await?;
+        let brim = Brim::new(store.clone(), project.config.watch.max_pending, tell.clone());
         Ok(Self {
             inbox: project.inbox(),
             store,
@@ -89,6 +92,7 @@ impl Desk {
             known: Known::Ledger,
             absent: false,
             ids: Ids::default(),
+            brim,
             tell,
         })
     }
@@ -126,9 +130,25 @@ impl Desk {
         }
         let mut queued = 0;
         for group in observed.ready.chunks(Self::GROUP) {
-            queued += self.take(group).await?;
+            match self.brim.reached().await? {
+                Some(reason) => self.hold(group, &reason).await?,
+                None => queued += self.take(group).await?,
+            }
         }
         Ok(queued)
+    }
+
+    /// Leaves complete files where they are for now. They are looked at often, and recorded once.
+    async fn hold(&mut self, ready: &[InputChange], reason: &str) -> Result<()> {
+        let (now, mut held) = (self.clock.elapsed(), Vec::new());
+        for change in ready {
+            let (path, state) = (&change.path, InputState::Settling);
+            let waits = self.settling.refused(path, change.fingerprint, state, reason.to_owned(), now);
+            if self.refused.insert(path.clone(), reason.to_owned()).as_deref() != Some(reason) {
+                held.push(waits);
+            }
+        }
+        self.record(&held).await
     }
 
     /// When the next look is worth it, at the latest.
