@@ -48,8 +48,20 @@ fn help_names_every_command_and_succeeds() {
     let help = tidemill(folder.path(), &["--help"]);
     assert_eq!(help.code, Some(0));
     for command in [
-        "init", "check", "run", "watch", "runs", "show", "logs", "explain", "next", "images", "doctor",
+        "init",
+        "check",
+        "run",
+        "watch",
+        "runs",
+        "show",
+        "logs",
+        "explain",
+        "next",
+        "images",
+        "doctor",
         "demo",
+        "deliveries",
+        "redeliver",
     ] {
         let line = format!("\n  {command} ");
         assert!(help.out.contains(&line), "{command} is missing in\n{}", help.out);

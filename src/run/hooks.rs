@@ -166,8 +166,13 @@ impl Hooks {
         }
         self.room.check()?;
         let now = self.clock.now();
-        let id = self.store.fresh_id(now).await?;
-        let folder = RunFolder::new(&self.project.state(), &id);
+        let (id, folder) = loop {
+            let id = self.store.fresh_id(now).await?;
+            let folder = RunFolder::new(&self.project.state(), &id);
+            if folder.reserve()? {
+                break (id, folder);
+            }
+        };
         let kept = files::keep(brings.files, &folder).await;
         let heard = match kept {
             Ok(inputs) => {
