@@ -128,7 +128,11 @@ impl Hooks {
         let identity = identity(scheme, &request);
         // A repeat costs nothing and is never told to wait.
         match self.store.heard(&key(&hook, &identity), self.clock.now()).await {
-            Ok(Some(run)) => return self.answer(run, wait).await,
+            Ok(Some(run)) => {
+                // Whoever waits holds no body meanwhile.
+                drop(request);
+                return self.answer(run, wait).await;
+            }
             Ok(None) => {}
             Err(error) => return self.cannot(&hook, &error),
         }
