@@ -19,9 +19,9 @@ use crate::event::usage::Price;
 use crate::workflow::network::{Mode, Pattern};
 use crate::workflow::units;
 
+pub use self::notify::{NotifySettings, Surrounding};
 pub use build::{Build, Registry};
 pub use certificates::certificates;
-pub use notify::{NotifySettings, Surrounding};
 pub use retention::Retention;
 pub use sandbox::{HostMount, Sandbox, allowed};
 pub use server::Server;

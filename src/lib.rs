@@ -1,9 +1,9 @@
 //! Tidemill turns dropped files into checked artifacts.
 //!
-//! A file is dropped ([`trigger`]), matched to the [`workflow`] that a Lua [`script`] declares, and queued in the
-//! [`store`]. The conductor ([`run`]) makes a [`sandbox`] and lets the [`agent`] work in it with a [`model`]; every
-//! step passes the [`guard`]rails. What comes out is checked ([`expect`]), repaired if need be, and published with a
-//! receipt ([`artifact`]). All of it is an [`event`], shown by [`report`], started from [`cli`].
+//! A file is dropped, or a signed request comes in through [`serve`] ([`trigger`]). It is matched to the [`workflow`]
+//! that a Lua [`script`] declares, and queued in the [`store`]. The conductor ([`run`]) makes a [`sandbox`] and lets the
+//! [`agent`] work in it with a [`model`]; every step passes the [`guard`]rails. What comes out is checked ([`expect`]),
+//! repaired if need be, and published with a receipt ([`artifact`]). All of it is an [`event`], shown by [`report`], started from [`cli`].
 //!
 //! Scenes do not import each other; `run` hands values along.
 

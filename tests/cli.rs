@@ -69,6 +69,8 @@ fn help_names_every_command_and_succeeds() {
         "images",
         "doctor",
         "demo",
+        "deliveries",
+        "redeliver",
     ] {
         let line = format!("\n  {command} ");
         assert!(help.out.contains(&line), "{command} is missing in\n{}", help.out);

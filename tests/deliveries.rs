@@ -1,6 +1,7 @@
 //! Telling others what becomes of runs: nothing is lost, nothing goes where it must not.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+mod cli;
 mod declared;
 mod outbox;
 mod sent;
@@ -111,6 +112,7 @@ impl Telling {
 
     /// The only message.
     async fn only(&self) -> Delivery {
-        self.all().await.try_into().map(|[one]: [Delivery; 1]| one).unwrap_or_else(|all| panic!("{all:?}"))
+        let [one] = self.all().await.try_into().unwrap_or_else(|all| panic!("{all:?}"));
+        one
     }
 }

@@ -109,8 +109,8 @@ impl Serving {
         let server = Server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let base = format!("http://{}", server.address());
         let stop = Stop::new();
-        let (serves, time, until) = (hooks.clone(), clock.clone(), stop.clone());
-        let server = tokio::spawn(async move { server.run(serves, time, &until).await });
+        let (heard, time, until) = (hooks.clone(), clock.clone(), stop.clone());
+        let server = tokio::spawn(async move { server.run(heard, time, &until).await });
         let client = Client::builder().no_proxy().build().unwrap();
         Self { project, store, clock, hooks, stop, client, base, notices, server, _daemon: daemon }
     }

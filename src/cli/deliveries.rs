@@ -4,7 +4,9 @@ use serde_json::json;
 
 use crate::cli::state::named;
 use crate::cli::{Context, Exit};
+use crate::config::Project;
 use crate::diagnostic::Result;
+use crate::run::intake::Daemon;
 use crate::store::{Delivery, DeliveryState, Store};
 
 /// Arguments of `tidemill deliveries`.
@@ -43,6 +45,15 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         context.screen.line(line(delivery));
     }
     Ok(Exit::Succeeded)
+}
+
+/// When a message that waits is sent: one process sends, so that nothing is sent twice.
+pub(super) fn when(project: &Project) -> &'static str {
+    if Daemon::watches(project) {
+        "`tidemill watch` sends it now"
+    } else {
+        "the next `tidemill watch` sends it"
+    }
 }
 
 /// `12  waiting    run.failed     20261130-231805-k3xq  https://host/...  it answered 503; 2 attempts, next 23:10:00 UTC`

@@ -1,8 +1,7 @@
 //! `tidemill redeliver`: a message once more.
 
-use crate::cli::{Context, Exit};
+use crate::cli::{Context, Exit, deliveries};
 use crate::diagnostic::Result;
-use crate::run::intake::Daemon;
 use crate::store::Store;
 
 /// Arguments of `tidemill redeliver`.
@@ -12,16 +11,12 @@ pub struct Args {
     id: i64,
 }
 
-/// Carries it out. The daemon sends it: one process sends, so that nothing is sent twice.
+/// Carries it out: the daemon sends it.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
     let store = Store::open(&project.state()).await?;
     let delivery = store.redeliver(args.id).await?;
-    let when = if Daemon::watches(&project) {
-        "`tidemill watch` sends it now"
-    } else {
-        "the next `tidemill watch` sends it"
-    };
+    let when = deliveries::when(&project);
     let (moment, run, to) = (delivery.moment.as_str(), &delivery.run, delivery.target.url.shown());
     context.screen.talk(format!("{moment} of run {run} to {to}: {when}"));
     Ok(Exit::Succeeded)

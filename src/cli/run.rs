@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Context, Exit, SETTLE, live, show, stop};
+use crate::cli::{Context, Exit, SETTLE, deliveries, live, show, stop};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::id::RunId;
@@ -154,6 +154,10 @@ async fn carry_out(
         let events = store.all_events(&id).await?;
         context.screen.talk("");
         context.screen.line(show::text(&row, &events));
+        if store.waiting_deliveries(&id).await? > 0 {
+            let when = deliveries::when(&conductor.project);
+            context.screen.talk(format!("a message about it waits: {when}"));
+        }
     }
     Ok(state)
 }

@@ -149,7 +149,7 @@ impl fmt::Debug for Deliveries {
 
 /// Whether all that is needed to tell these targets is there: what a message would miss is missed at the start.
 ///
-/// Errors: `notify::no_secret`, `notify::bad_secret`.
+/// Errors: `deliveries::no_secret`, `deliveries::bad_secret`.
 pub fn check(workflow: &str, targets: &[Notify], env: &dyn Fn(&str) -> Option<String>) -> Result<()> {
     for target in targets {
         for name in target.secrets() {
@@ -157,7 +157,7 @@ pub fn check(workflow: &str, targets: &[Notify], env: &dyn Fn(&str) -> Option<St
                 let message = format!(
                     "`mill.notify` of {workflow} uses the secret `{name}`, and no such variable is set"
                 );
-                return Err(Diagnostic::new("notify::no_secret", message)
+                return Err(Diagnostic::new("deliveries::no_secret", message)
                     .help(format!("set {name} in the environment of tidemill")));
             };
             if target.secret.as_ref() == Some(&name)
@@ -165,7 +165,7 @@ pub fn check(workflow: &str, targets: &[Notify], env: &dyn Fn(&str) -> Option<St
             {
                 let message =
                     format!("the secret `{name}` of `mill.notify` of {workflow} cannot be used: {why}");
-                return Err(Diagnostic::new("notify::bad_secret", message).help(
+                return Err(Diagnostic::new("deliveries::bad_secret", message).help(
                     "`printf 'whsec_%s\\n' \"$(head -c 32 /dev/urandom | base64)\"` makes one; the receiver needs the same",
                 ));
             }

@@ -42,6 +42,19 @@ impl RunFolder {
         self.0.join("kept")
     }
 
+    /// Makes the folder of a run that is about to be queued. Gives whether nobody else has it: ids are drawn, and two
+    /// may draw the same.
+    pub fn reserve(&self) -> Result<bool> {
+        if let Some(above) = self.0.parent() {
+            Self::make(above)?;
+        }
+        match std::fs::create_dir(&self.0) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+            // Any other error is told by the same words.
+            _ => Self::make(&self.0).map(|()| true),
+        }
+    }
+
     /// Makes `folder` of this run, with what is above it.
     pub fn make(folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|error| {
@@ -87,5 +100,21 @@ impl RunFolder {
         let _ = std::fs::remove_file(self.lock());
         // Only goes away when nothing is kept in it.
         let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_reserved_once() {
+        let state = tempfile::tempdir().expect("a folder");
+        let run = RunId::parse("20261130-230000-abcd").expect("an id");
+        let folder = RunFolder::new(state.path(), &run);
+        assert!(folder.reserve().expect("writable"));
+        assert!(!folder.reserve().expect("writable"));
+        folder.tidy();
+        assert!(folder.reserve().expect("writable"));
     }
 }

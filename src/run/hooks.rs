@@ -128,7 +128,11 @@ impl Hooks {
         let identity = identity(scheme, &request);
         // A repeat costs nothing and is never told to wait.
         match self.store.heard(&key(&hook, &identity), self.clock.now()).await {
-            Ok(Some(run)) => return self.answer(run, wait).await,
+            Ok(Some(run)) => {
+                // Whoever waits holds no body meanwhile.
+                drop(request);
+                return self.answer(run, wait).await;
+            }
             Ok(None) => {}
             Err(error) => return self.cannot(&hook, &error),
         }
@@ -166,8 +170,13 @@ impl Hooks {
         }
         self.room.check()?;
         let now = self.clock.now();
-        let id = self.store.fresh_id(now).await?;
-        let folder = RunFolder::new(&self.project.state(), &id);
+        let (id, folder) = loop {
+            let id = self.store.fresh_id(now).await?;
+            let folder = RunFolder::new(&self.project.state(), &id);
+            if folder.reserve()? {
+                break (id, folder);
+            }
+        };
         let kept = files::keep(brings.files, &folder).await;
         let heard = match kept {
             Ok(inputs) => {

@@ -190,6 +190,17 @@ impl Store {
             .collect()
     }
 
+    /// How many messages about a run wait to be sent.
+    pub async fn waiting_deliveries(&self, run: &RunId) -> Result<u64> {
+        let count: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM deliveries WHERE run = ?1 AND state = 'waiting'")
+                .bind(run.as_str())
+                .fetch_one(&self.0.readers)
+                .await
+                .map_err(|error| explain("count messages", error))?;
+        Ok(count.cast_unsigned())
+    }
+
     /// Has a message tried again from the start; its target counts as there again.
     ///
     /// Errors: `usage::unknown_delivery`.

@@ -48,9 +48,9 @@ async fn secrets_that_are_missing_or_none_are_told_before_the_first_run() {
     };
     assert!(check("refunds", &[target("URL", None)], &env).is_ok());
     let missing = check("refunds", &[target("NOWHERE", None)], &env).unwrap_err();
-    assert_eq!(missing.code(), "notify::no_secret");
+    assert_eq!(missing.code(), "deliveries::no_secret");
     assert!(missing.message().contains("refunds") && missing.message().contains("NOWHERE"));
     let wrong = check("refunds", &[target("URL", Some("URL"))], &env).unwrap_err();
-    assert_eq!(wrong.code(), "notify::bad_secret");
+    assert_eq!(wrong.code(), "deliveries::bad_secret");
     assert!(!format!("{:?}", wrong.report()).contains("hooks.example.org"));
 }

@@ -28,10 +28,13 @@ pub enum Says {
     Nothing,
 }
 
+/// What came, and what is said next.
+type Talk = Arc<Mutex<(Vec<Got>, VecDeque<Says>)>>;
+
 /// The server. It says 200 when it was told nothing else. Dropping it ends it.
 pub struct Receiver {
     address: SocketAddr,
-    state: Arc<Mutex<(Vec<Got>, VecDeque<Says>)>>,
+    state: Talk,
     server: JoinHandle<()>,
 }
 
@@ -40,7 +43,7 @@ impl Receiver {
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let state = Arc::new(Mutex::new((Vec::new(), VecDeque::new())));
+        let state = Talk::default();
         let routes = Router::new().fallback(answer).with_state(state.clone());
         let server = tokio::spawn(async move {
             let _ = axum::serve(listener, routes).await;
@@ -82,7 +85,7 @@ impl Drop for Receiver {
     }
 }
 
-async fn answer(State(state): State<Arc<Mutex<(Vec<Got>, VecDeque<Says>)>>>, request: Request) -> Response {
+async fn answer(State(state): State<Talk>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let headers = head.headers.iter();
     let headers = headers

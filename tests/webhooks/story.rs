@@ -70,8 +70,8 @@ async fn a_request_is_answered_with_what_the_agent_did() {
         stop.finish();
         answered
     };
-    let served = server.run(hooks, clock.clone(), &stop);
-    let (watched, (), (status, document)) = tokio::join!(daemon.run(stop.clone()), served, asking);
+    let answering = server.run(hooks, clock.clone(), &stop);
+    let (watched, (), (status, document)) = tokio::join!(daemon.run(stop.clone()), answering, asking);
     watched.unwrap();
     assert_eq!((status, &document["state"]), (200, &json!("succeeded")), "{document}");
     assert_eq!(document["answer"], json!("refunded"));

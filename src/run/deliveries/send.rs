@@ -73,7 +73,7 @@ impl Sender<'_> {
             // A proxy would resolve the name anew, and reach what was not looked at.
             .no_proxy()
             .redirect(Policy::none())
-            .resolve_to_addrs(&reached.host, &reached.addresses)
+            .dns_resolver(reached)
             .user_agent(concat!("tidemill/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| reason(&error))?;

@@ -119,14 +119,12 @@ fn secrets(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Vec<
 
 /// The variable that a `mill.secret` names.
 pub(super) fn secret(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
-    match Thing::of(value) {
-        Some(Thing::Secret(name)) => Some(name),
-        // The text may be the value itself, pasted by mistake: messages are stored, so it is not in one.
-        _ => {
-            let help = "write mill.secret \"NAME\" and set NAME where tidemill runs";
-            value::bad(host, place, "script::bad_secret", format!("`{path}` is not a mill.secret"), help)
-        }
+    if let Some(Thing::Secret(name)) = Thing::of(value) {
+        return Some(name);
     }
+    // The text may be the value itself, pasted by mistake: messages are stored, so it is not in one.
+    let help = "write mill.secret \"NAME\" and set NAME where tidemill runs";
+    value::bad(host, place, "script::bad_secret", format!("`{path}` is not a mill.secret"), help)
 }
 
 fn scheme(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Scheme> {

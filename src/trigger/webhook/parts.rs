@@ -17,17 +17,17 @@ pub(super) async fn read(body: Bytes, boundary: String, brings: &mut Brings) -> 
     let stream = futures_util::stream::once(std::future::ready(Ok::<_, Infallible>(body)));
     let limits = Constraints::new().size_limit(SizeLimit::new().whole_stream(length));
     let mut parts = Multipart::with_constraints(stream, boundary, limits);
-    while let Some(part) = parts.next_field().await.map_err(broken)? {
+    while let Some(part) = parts.next_field().await.map_err(|error| broken(&error))? {
         let name = part.name().unwrap_or_default().to_owned();
         if let Some(given) = part.file_name().map(str::to_owned) {
             if brings.files.len() == MOST_FILES {
                 return Err(Malformed(format!("more than {MOST_FILES} files")));
             }
             let path = file_name(&given, brings.files.len());
-            brings.files.push((path, part.bytes().await.map_err(broken)?));
+            brings.files.push((path, part.bytes().await.map_err(|error| broken(&error))?));
             continue;
         }
-        let text = part.bytes().await.map_err(broken)?;
+        let text = part.bytes().await.map_err(|error| broken(&error))?;
         if text.len() as u64 > LONGEST_FIELD {
             return Err(Malformed("a field of more than 64 KiB; send it as a file".to_owned()));
         }
@@ -52,6 +52,6 @@ fn file_name(given: &str, index: usize) -> RawPath {
     }
 }
 
-fn broken(error: multer::Error) -> Malformed {
+fn broken(error: &multer::Error) -> Malformed {
     Malformed(format!("a body that is no multipart/form-data: {error}"))
 }
