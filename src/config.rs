@@ -101,6 +101,10 @@ pub struct Watch {
     /// Bytes that are kept free on the disks of the state and of the outbox: with less nothing new begins.
     #[serde(deserialize_with = "size")]
     pub min_free: u64,
+    /// A path that is taken so often within a minute is left alone for a while.
+    pub loop_limit: usize,
+    /// Folders that symbolic links of the inbox may lead into, where a drop follows them; absolute.
+    pub links_to: Vec<PathBuf>,
 }
 
 impl Default for Watch {
@@ -110,6 +114,8 @@ impl Default for Watch {
             rescan: Duration::from_secs(60),
             concurrency: 2,
             min_free: 100_000_000,
+            loop_limit: 10,
+            links_to: Vec::new(),
         }
     }
 }
@@ -236,6 +242,13 @@ impl Config {
                 "`concurrency` is 0, so nothing would ever run".into(),
                 "use 1 or more",
             );
+        }
+        if self.watch.loop_limit == 0 {
+            return wrong("loop_limit", "`loop_limit` is 0, so nothing would ever be taken".into(), "use 1 or more");
+        }
+        if let Some(folder) = self.watch.links_to.iter().find(|folder| folder.is_relative()) {
+            let message = format!("`links_to` names `{}`, which is not absolute", folder.display());
+            return wrong("links_to", message, "name folders by their whole paths; the inbox need not be named");
         }
         if let Some((place, message)) = self.sandbox.mistake() {
             let help = "docs/configuration.md says what a mount may be";

@@ -70,14 +70,15 @@ pub async fn watch(
 ) -> Result<Exit> {
     let screen = context.screen;
     for route in &routes {
-        for glob in &route.globs {
-            screen.talk(format!("{} <- {}/{glob}", route.workflow, project.config.folders.inbox.display()));
+        for drop in &route.drops {
+            let inbox = project.config.folders.inbox.display();
+            screen.talk(format!("{} <- {inbox}/{}", route.workflow, drop.glob));
         }
         for schedule in &route.schedules {
             screen.talk(format!("{} <- {}", route.workflow, schedule.describe()));
         }
     }
-    if routes.iter().all(|route| route.globs.is_empty() && route.schedules.is_empty()) {
+    if routes.iter().all(|route| route.drops.is_empty() && route.schedules.is_empty()) {
         let nothing = Diagnostic::new("watch::no_trigger", "no workflow has a trigger")
             .warning()
             .help("give one `triggers = { mill.drop { glob = \"...\" } }`, or a `mill.schedule`");
@@ -155,9 +156,7 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             screen.talk(format!("{schedule}: {count} instants up to {last}, no run: {reason}"));
         }
         Notice::PutAway { path, state, to } => {
-            let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
-            let reason = if *state == InputState::Done { "" } else { " (the reason is beside it)" };
-            screen.talk(format!("{}: {state}, put into {to}{reason}", path.display()));
+            screen.talk(format!("{}: {state}, {}", path.display(), put_away(*state, to.as_ref())));
         }
         Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and starts over")),
         Notice::TriedAgain { run, wait, why } => {
@@ -167,6 +166,15 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
         Notice::Paused { what, why } => screen.talk(format!("{what} pauses: {}", warning(why))),
         Notice::GoesOn(what) => screen.talk(format!("{what} goes on")),
         Notice::Warned(report) => screen.talk(warning(report)),
+    }
+}
+
+fn put_away(state: InputState, to: Option<&RawPath>) -> String {
+    match (to, state) {
+        (None, InputState::Gone) => "it was taken away by someone else".to_owned(),
+        (None, _) => "removed".to_owned(),
+        (Some(to), InputState::Done) => format!("put into {}", to.display()),
+        (Some(to), _) => format!("put into {} (the reason is beside it)", to.display()),
     }
 }
 

@@ -3,14 +3,18 @@
 //! A `desk` claims what is complete, schedules fire beside it, the queue has runs carried out, and `finish` puts files
 //! away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process was killed.
 
+mod carry;
 pub mod desk;
 pub(crate) mod finish;
+mod ids;
 mod lock;
 mod names;
 pub mod notice;
 mod place;
+mod plan;
 mod reason;
 mod recover;
+mod sidecar;
 pub mod stop;
 
 use std::sync::Arc;
@@ -36,6 +40,7 @@ use crate::trigger::drop_folder::pace::Pace;
 use crate::trigger::drop_folder::watch::Watch;
 use crate::workflow::sandbox::Kind;
 use crate::workflow::schedule::Schedule;
+use crate::workflow::trigger::Drop;
 
 /// A workflow as the intake needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +48,7 @@ pub struct WorkflowRoute {
     /// Its name.
     pub workflow: String,
     /// Which files of the inbox it is for.
-    pub globs: Vec<String>,
+    pub drops: Vec<Drop>,
     /// At which instants it runs.
     pub schedules: Vec<Schedule>,
     /// Name of the model its runs use.
@@ -217,7 +222,7 @@ impl std::fmt::Debug for Daemon {
 }
 
 /// What we write must not be taken for what was dropped.
-fn refuse_loops(project: &Project) -> Result<()> {
+pub(crate) fn refuse_loops(project: &Project) -> Result<()> {
     let folders = &project.config.folders;
     let inbox = project.inbox();
     for (name, folder) in

@@ -28,7 +28,7 @@ pub async fn route(
     models::require_price(project, &model, &workflow.limits)?;
     Ok(WorkflowRoute {
         workflow: workflow.name.clone(),
-        globs: workflow.triggers.iter().map(|drop| drop.glob.clone()).collect(),
+        drops: workflow.triggers.clone(),
         schedules: workflow.schedules.clone(),
         model,
         bundle: pin(store, &loaded.bundle).await?,

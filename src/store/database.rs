@@ -12,8 +12,12 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::store::error::{explain, is_busy};
 
 /// The schema's versions, oldest first. A released one never changes; a change is a new one.
-const VERSIONS: [&str; 3] =
-    [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const VERSIONS: [&str; 4] = [
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/5.sql"),
+];
 
 /// A writer waits this long for another process's transaction; ours take milliseconds.
 const BUSY: Duration = Duration::from_secs(10);

@@ -4,6 +4,7 @@
 //! (`BEGIN IMMEDIATE`), each is one transaction, and each is on the disk before it is reported.
 
 mod blobs;
+mod claim;
 mod column;
 mod database;
 mod error;
@@ -14,6 +15,7 @@ mod queue;
 mod retention;
 mod run;
 mod schedules;
+mod then;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,9 +26,11 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::{Blobs, Stray};
-pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
+pub use crate::store::claim::{Claim, Claimed, ClaimedFile, DropRun};
+pub use crate::store::ledger::{Change, InputId, InputRow, Taken};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
 pub use crate::store::schedules::{Fire, Made};
+pub use crate::store::then::Then;
 
 use crate::clock::{Clock, SystemClock};
 use crate::diagnostic::Result;

@@ -114,7 +114,7 @@ mod tests {
         let route = WorkflowRoute {
             workflow: "energy-anomalies".into(),
             schedules: Vec::new(),
-            globs: vec![glob.into()],
+            drops: vec![crate::workflow::trigger::Drop::new(glob)],
             model: "analyst".into(),
             bundle: store.blobs().put("script").await.unwrap(),
             sandbox: crate::workflow::sandbox::Kind::Docker,

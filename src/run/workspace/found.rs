@@ -77,21 +77,21 @@ pub(super) enum Rules {
 }
 
 impl Found {
-    /// The dropped file.
+    /// What was dropped: one file, or those of a batch.
     pub(super) fn input(entry: &Entry, run: &RunView) -> Result<Self> {
+        if run.inputs.len() > 1 {
+            let parts = (1..).zip(&run.inputs).map(|(number, snapshot)| {
+                let name = known(run.below(snapshot)).unwrap_or_else(|| format!("_{}", harmless(snapshot, &number.to_string())));
+                dropped(name, snapshot)
+            });
+            return Ok(Self { content: Parts::Several(parts.collect()), ..Self::default() });
+        }
         let Some(snapshot) = run.inputs.first() else {
             let message = format!("`{}` is `mill.input()`, and this run has no input", entry.path);
             return Err(Diagnostic::new("run::no_input", message)
                 .help(format!("name a file: `tidemill run {} FILE`", run.workflow)));
         };
-        let part = Part {
-            name: harmless(snapshot),
-            body: Body::File(snapshot.file.clone()),
-            digest: Some(snapshot.digest.clone()),
-            // A program that somebody dropped is data.
-            program: false,
-        };
-        Ok(Self { content: Parts::One(part), ..Self::default() })
+        Ok(Self { content: Parts::One(dropped(harmless(snapshot, ""), snapshot)), ..Self::default() })
     }
 
     /// A file of the project.
@@ -173,11 +173,31 @@ pub(super) fn is_program(data: &std::fs::Metadata) -> bool {
     data.permissions().mode() & 0o111 != 0
 }
 
-/// `input` with the extension of the dropped file where that is harmless.
-fn harmless(snapshot: &Snapshot) -> String {
+fn dropped(name: String, snapshot: &Snapshot) -> Part {
+    Part {
+        name,
+        body: Body::File(snapshot.file.clone()),
+        digest: Some(snapshot.digest.clone()),
+        // A program that somebody dropped is data.
+        program: false,
+    }
+}
+
+/// The path of a file in a batch, when it is made of plain letters: its name says what it is, and no more than a name can.
+fn known(path: &Path) -> Option<String> {
+    const LONGEST: usize = 64;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let fits = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.len() <= LONGEST && part.chars().all(plain)
+    };
+    path.to_str().filter(|path| path.split('/').all(fits)).map(str::to_owned)
+}
+
+/// `input`, a number, and the extension of the dropped file where that is harmless.
+fn harmless(snapshot: &Snapshot, number: &str) -> String {
     let extension = Path::new(snapshot.path.name()).extension().and_then(OsStr::to_str).unwrap_or_default();
     let harmless = !extension.is_empty()
         && extension.len() <= 16
         && extension.chars().all(|character| character.is_ascii_alphanumeric());
-    if harmless { format!("input.{extension}") } else { "input".to_owned() }
+    if harmless { format!("input{number}.{extension}") } else { format!("input{number}") }
 }

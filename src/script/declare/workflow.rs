@@ -161,7 +161,7 @@ fn triggers(host: &Host, fields: &Fields<'_>) -> (Vec<Drop>, Vec<Schedule>) {
     let (mut drops, mut schedules) = (Vec::new(), Vec::new());
     for (index, (place, value)) in fields.list("triggers").into_iter().enumerate() {
         match Thing::of(&value) {
-            Some(Thing::Drop(drop)) => drops.push(drop),
+            Some(Thing::Drop(drop)) => drops.push(*drop),
             Some(Thing::Schedule(schedule)) => schedules.push(*schedule),
             _ => {
                 let path = format!("triggers[{}]", index + 1);
