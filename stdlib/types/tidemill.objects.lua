@@ -8,6 +8,9 @@
 ---What starts a workflow.
 ---@class tidemill.Trigger
 
+---Where a dropped file goes when its runs have ended.
+---@class tidemill.Afterwards
+
 ---A container image.
 ---@class tidemill.Image
 

@@ -120,8 +120,9 @@ pub(super) fn move_into(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value>
     host.loading("mill.move")?;
     let place = host.call_site(lua, "move", &arguments).argument(0);
     let value = arguments.into_iter().next().unwrap_or(Value::Nil);
+    // Where it is no text, something of the right kind stands in for it.
     let folder = value::text(&host, &place, "mill.move", &value);
-    lua.pack(Thing::Afterwards(Afterwards::Move(folder.unwrap_or_default())))
+    lua.pack(Thing::Afterwards(folder.map_or(Afterwards::Keep, Afterwards::Move)))
 }
 
 /// `mill.keep()`
