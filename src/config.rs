@@ -244,11 +244,19 @@ impl Config {
             );
         }
         if self.watch.loop_limit == 0 {
-            return wrong("loop_limit", "`loop_limit` is 0, so nothing would ever be taken".into(), "use 1 or more");
+            return wrong(
+                "loop_limit",
+                "`loop_limit` is 0, so nothing would ever be taken".into(),
+                "use 1 or more",
+            );
         }
         if let Some(folder) = self.watch.links_to.iter().find(|folder| folder.is_relative()) {
             let message = format!("`links_to` names `{}`, which is not absolute", folder.display());
-            return wrong("links_to", message, "name folders by their whole paths; the inbox need not be named");
+            return wrong(
+                "links_to",
+                message,
+                "name folders by their whole paths; the inbox need not be named",
+            );
         }
         if let Some((place, message)) = self.sandbox.mistake() {
             let help = "docs/configuration.md says what a mount may be";

@@ -11,6 +11,7 @@ mod explain;
 mod harness;
 mod links;
 mod notify;
+mod notify_facts;
 mod options;
 mod put_away;
 

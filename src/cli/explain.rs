@@ -130,8 +130,8 @@ fn now(found: Found, routes: &Routes) -> Now {
     match judge(&found, routes) {
         Judged::Left(state, reason) => Now::Left { path: found.path, state, reason },
         Judged::Company(role, route) => {
-            let (option, workflow, rule) = (role.option(), &route.workflow, role.as_str());
-            let reason = format!("it goes with another file (`{option}` of {workflow}; rule `{rule}`)");
+            let (option, workflow, role) = (role.option(), &route.workflow, role.as_str());
+            let reason = format!("it goes with another file (`{option}` of {workflow}; rule `{role}`)");
             Now::Left { path: found.path, state: InputState::Ignored, reason }
         }
         Judged::Input(_) => Now::Waits(found.fingerprint),

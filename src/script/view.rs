@@ -117,9 +117,13 @@ impl UserData for Run {
         fields.add_field_method_get("trigger", |_, run| Ok(run.0.trigger.as_str()));
         fields.add_field_method_get("params", |lua, run| lua.to_value(&run.0.params));
         fields.add_field_method_get("attempt", |_, run| Ok(run.0.attempt));
-        fields.add_field_method_get("input", |_, run| Ok((!run.0.inputs.is_empty()).then(|| Input { run: Arc::clone(&run.0), index: 0 })));
+        fields.add_field_method_get("input", |_, run| {
+            Ok((!run.0.inputs.is_empty()).then(|| Input { run: Arc::clone(&run.0), index: 0 }))
+        });
         fields.add_field_method_get("inputs", |lua, run| {
-            lua.create_sequence_from((0..run.0.inputs.len()).map(|index| Input { run: Arc::clone(&run.0), index }))
+            lua.create_sequence_from(
+                (0..run.0.inputs.len()).map(|index| Input { run: Arc::clone(&run.0), index }),
+            )
         });
         fields.add_field_method_get("queued_at", |_, run| Ok(run.0.queued_at.to_string()));
         fields.add_field_method_get("scheduled_at", |_, run| {

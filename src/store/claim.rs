@@ -85,7 +85,8 @@ impl Claim {
         });
         let runs = runs.collect();
         let (on_success, on_failure) = (Then::Usual, Then::Usual);
-        let file = ClaimedFile { input, fingerprint, digest, role: None, kept: false, on_success, on_failure };
+        let file =
+            ClaimedFile { input, fingerprint, digest, role: None, kept: false, on_success, on_failure };
         Self { files: vec![file], runs }
     }
 }
@@ -106,14 +107,13 @@ impl Store {
             let mut claimed = Claimed::default();
             for run in &claim.runs {
                 let workflow = run.run.workflow.clone();
-                match same(&mut transaction, run).await? {
-                    Some(before) => claimed.duplicates.push((workflow, before)),
-                    None => {
-                        events.extend(insert(&mut transaction, &run.run).await?);
-                        note_taken(&mut transaction, run).await?;
-                        claimed.queued.push((workflow, run.run.id.clone()));
-                    }
+                if let Some(before) = same(&mut transaction, run).await? {
+                    claimed.duplicates.push((workflow, before));
+                    continue;
                 }
+                events.extend(insert(&mut transaction, &run.run).await?);
+                note_taken(&mut transaction, run).await?;
+                claimed.queued.push((workflow, run.run.id.clone()));
             }
             enter(&mut transaction, claim, &claimed, at).await?;
             done.push(claimed);

@@ -282,7 +282,11 @@ async fn enter(connection: &mut SqliteConnection, change: &InputChange, at: Time
 }
 
 /// Keeps which version of the file the row is about.
-pub(super) async fn remember(connection: &mut SqliteConnection, input: InputId, version: Fingerprint) -> Result<()> {
+pub(super) async fn remember(
+    connection: &mut SqliteConnection,
+    input: InputId,
+    version: Fingerprint,
+) -> Result<()> {
     let [size, mtime_ns, inode, device] = numbers(version);
     sqlx::query("UPDATE inputs SET size = ?2, mtime_ns = ?3, inode = ?4, device = ?5 WHERE id = ?1")
         .bind(input)

@@ -60,7 +60,8 @@ async fn a_folder_is_one_run_when_all_of_it_is_there() {
 #[tokio::test]
 async fn a_batch_is_put_away_together_where_its_drop_says() {
     for (end, folder) in [(RunState::Succeeded, "archive/42"), (RunState::Rejected, "rejected/42")] {
-        let project = Project::new().file("inbox/contracts/42/a.txt", "a").file("inbox/contracts/42/meta.json", "{}");
+        let project =
+            Project::new().file("inbox/contracts/42/a.txt", "a").file("inbox/contracts/42/meta.json", "{}");
         let mut watching = open(&project, routes(contracts()), &[Act::End(end)]).await.unwrap();
         watching.put_away().await;
         watching.put_away().await;
@@ -76,7 +77,8 @@ async fn a_batch_is_put_away_together_where_its_drop_says() {
 
 #[tokio::test]
 async fn a_batch_is_claimed_as_a_whole_or_not_at_all() {
-    let project = Project::new().file("inbox/contracts/42/a.txt", "a").file("inbox/contracts/42/meta.json", "{}");
+    let project =
+        Project::new().file("inbox/contracts/42/a.txt", "a").file("inbox/contracts/42/meta.json", "{}");
     let mut inbox = Inbox::dropping(project, contracts()).await;
     inbox.tick().await;
     let scan = {
@@ -141,7 +143,8 @@ async fn a_batch_that_stays_incomplete_is_given_up_and_told_once() {
 
 #[tokio::test]
 async fn a_file_of_a_batch_and_of_another_workflow_is_claimed_once() {
-    let project = Project::new().file("inbox/contracts/42/a.txt", "a").file("inbox/contracts/42/meta.json", "{}");
+    let project =
+        Project::new().file("inbox/contracts/42/a.txt", "a").file("inbox/contracts/42/meta.json", "{}");
     let mut routes = routes(contracts());
     routes.push(route("each", "**/*.txt"));
     let mut inbox = Inbox::open(project, routes).await;

@@ -66,6 +66,16 @@ async fn an_old_time_of_the_file_does_not_make_it_complete() {
 }
 
 #[tokio::test]
+async fn a_change_of_rights_is_no_change() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut inbox = Inbox::new().await;
+    inbox.project.put("inbox/a.csv", "abc");
+    inbox.tick().await;
+    fs::set_permissions(inbox.project.path("inbox/a.csv"), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(inbox.after(SETTLE).await, 1);
+}
+
+#[tokio::test]
 async fn a_file_renamed_into_place_is_taken_once() {
     let mut inbox = Inbox::new().await;
     inbox.project.put("inbox/a.csv.part", "abc");

@@ -89,7 +89,8 @@ async fn what_goes_with_a_file_is_put_away_with_it() {
 #[tokio::test]
 async fn a_kept_file_runs_again_with_its_sidecar_when_it_has_changed() {
     let drop = Drop { on_success: Some(Afterwards::Keep), ..told() };
-    let project = Project::new().file("inbox/energy-1.csv", "abc").file("inbox/energy-1.json", "{ \"n\": 1 }");
+    let project =
+        Project::new().file("inbox/energy-1.csv", "abc").file("inbox/energy-1.json", "{ \"n\": 1 }");
     let routes = vec![WorkflowRoute { drops: vec![drop], ..route("energy", "") }];
     let mut watching = open(&project, routes, &[]).await.unwrap();
     watching.put_away().await;

@@ -44,7 +44,9 @@ async fn of_two_equal_files_that_come_at_once_one_is_the_duplicate() {
     );
     assert_eq!((state, reason), (InputState::Duplicate, wanted));
     let beside = std::fs::read_to_string(inbox.project.path("processed/b.reason.txt")).unwrap();
-    assert!(beside.starts_with("b was not processed: it is a duplicate.\n") && beside.contains(run.id.as_str()));
+    assert!(
+        beside.starts_with("b was not processed: it is a duplicate.\n") && beside.contains(run.id.as_str())
+    );
     assert!(!inbox.project.files(".tidemill/claimed").contains(&"b".into()));
 }
 

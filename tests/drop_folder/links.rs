@@ -33,7 +33,8 @@ async fn links_are_followed_into_the_inbox_and_declared_folders_only() {
     symlink("deep", inbox.join("folder.csv")).unwrap();
     let mut inbox = Inbox::dropping(project, following()).await;
     assert_eq!(inbox.settle().await, 2);
-    let mut digests: Vec<Digest> = inbox.runs().await.iter().map(|run| run.inputs[0].digest.clone()).collect();
+    let mut digests: Vec<Digest> =
+        inbox.runs().await.iter().map(|run| run.inputs[0].digest.clone()).collect();
     digests.sort_by_key(|digest| *digest != Digest::of("inside"));
     assert_eq!(digests, [Digest::of("inside"), Digest::of("shared")]);
     let out = "leads out of the inbox and of the folders in `links_to` under [watch]";

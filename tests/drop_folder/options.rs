@@ -27,12 +27,8 @@ async fn what_a_path_says_becomes_params() {
     project.put(Path::new("inbox/contracts").join(OsStr::from_bytes(b"\xff")).join("b-8.txt"), "abc");
     let mut inbox = Inbox::dropping(project, Drop::new("contracts/{case}/{kind}-{number}.txt")).await;
     assert_eq!(inbox.settle().await, 2);
-    let mut told: Vec<String> = inbox
-        .runs()
-        .await
-        .into_iter()
-        .map(|run| serde_json::Value::Object(run.params).to_string())
-        .collect();
+    let mut told: Vec<String> =
+        inbox.runs().await.into_iter().map(|run| serde_json::Value::Object(run.params).to_string()).collect();
     told.sort();
     let plain = json!({ "case": "42", "kind": "a", "number": "7" });
     let broken = json!({ "case": "\\xff", "kind": "b", "number": "8", "not_utf8": ["case"] });
@@ -61,7 +57,8 @@ async fn each_drop_says_how_long_a_file_must_be_quiet_and_all_must_agree() {
 #[tokio::test]
 async fn sizes_are_held_and_said() {
     let drop = Drop { min_size: 3, max_size: Some(5), ..Drop::new("*") };
-    let project = Project::new().file("inbox/small", "ab").file("inbox/fits", "abc").file("inbox/large", "abcdef");
+    let project =
+        Project::new().file("inbox/small", "ab").file("inbox/fits", "abc").file("inbox/large", "abcdef");
     let mut inbox = Inbox::dropping(project, drop).await;
     assert_eq!(inbox.settle().await, 1);
     let small = "it has 2 B; it waits until it has 3 B (`min_size` of energy)";
@@ -105,11 +102,9 @@ async fn what_came_while_nobody_watched_is_taken_since_the_last_run() {
 
 #[tokio::test]
 async fn files_are_taken_in_the_order_that_is_asked_for() {
-    for (wanted, expected) in [
-        (Order::Arrival, ["b", "a", "c"]),
-        (Order::Name, ["a", "b", "c"]),
-        (Order::Mtime, ["c", "b", "a"]),
-    ] {
+    for (wanted, expected) in
+        [(Order::Arrival, ["b", "a", "c"]), (Order::Name, ["a", "b", "c"]), (Order::Mtime, ["c", "b", "a"])]
+    {
         let drop = Drop { order: wanted, ..Drop::new("*") };
         let mut inbox = Inbox::dropping(Project::new(), drop).await;
         for (name, mtime) in [("b", 2), ("a", 3), ("c", 1)] {
@@ -136,7 +131,10 @@ async fn a_path_that_comes_again_and_again_is_left_alone_for_a_while() {
     assert_eq!(inbox.runs().await.len(), 3);
     let (state, reason) = inbox.standing("a").await;
     assert_eq!(state, InputState::Blocked);
-    assert!(reason.starts_with("a loop: it was taken 3 times within a minute (`loop_limit` under [watch])"), "{reason}");
+    assert!(
+        reason.starts_with("a loop: it was taken 3 times within a minute (`loop_limit` under [watch])"),
+        "{reason}"
+    );
     assert_eq!(inbox.after(Duration::from_mins(4)).await, 0);
     assert_eq!(inbox.after(Duration::from_mins(1)).await, 1);
 }

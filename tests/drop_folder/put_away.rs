@@ -75,7 +75,8 @@ async fn a_file_that_would_be_kept_leaves_the_inbox_when_its_run_fails() {
 
 #[tokio::test]
 async fn keeping_beats_moving_and_moving_beats_deleting() {
-    let said = [("a", Some(Afterwards::Delete)), ("b", into("archive")), ("c", Some(Afterwards::Keep)), ("d", None)];
+    let said =
+        [("a", Some(Afterwards::Delete)), ("b", into("archive")), ("c", Some(Afterwards::Keep)), ("d", None)];
     for (names, place) in [("ab", "archive"), ("abc", "inbox"), ("ad", "processed"), ("bd", "archive")] {
         let project = Project::new().file("inbox/x.csv", "abc");
         let drops = said.iter().filter(|(name, _)| names.contains(name));

@@ -6,7 +6,8 @@ use crate::workflow::units::{show_duration, show_size};
 /// `settle = "5 s"` and the like; nothing for what is not said.
 pub(super) fn options(drop: &Drop) -> Vec<String> {
     let mut said = Vec::new();
-    let mut say = |name: &str, value: Option<String>| said.extend(value.map(|value| format!("{name} = {value}")));
+    let mut say =
+        |name: &str, value: Option<String>| said.extend(value.map(|value| format!("{name} = {value}")));
     let quoted = |text: &str| format!("\"{text}\"");
     say("settle", drop.settle.map(|time| quoted(&show_duration(time))));
     say("min_size", (drop.min_size != Drop::MIN_SIZE).then(|| quoted(&show_size(drop.min_size))));

@@ -67,14 +67,21 @@ fn waiting(last: Option<&Past>, version: Fingerprint, watched: bool, project: &P
         && row.kept
         && row.fingerprint == version
     {
-        return format!("{}: it was taken as it is, and stays here; it runs again when it has changed", row.state);
+        return format!(
+            "{}: it was taken as it is, and stays here; it runs again when it has changed",
+            row.state
+        );
     }
     match last.map(|past| (&past.row.state, past.row.reason.as_deref())) {
         Some((InputState::Seen | InputState::Settling, Some(reason))) if watched => {
             format!("still settling: {reason}")
         }
         Some((InputState::Blocked, Some(reason))) => format!("blocked: {reason}; it is tried again"),
-        Some((state @ (InputState::Incomplete | InputState::RootAbsent | InputState::Ignored), Some(reason))) => {
+        Some((state @ (InputState::Incomplete | InputState::RootAbsent), Some(reason))) => {
+            format!("{state}: {reason}")
+        }
+        // By its name it would be taken; that it stood there before, only the ledger knows.
+        Some((state @ InputState::Ignored, Some(reason))) if reason.ends_with("(rule `existing`)") => {
             format!("{state}: {reason}")
         }
         _ => format!("it waits; it counts as complete when it has not changed for {quiet}"),
@@ -111,7 +118,8 @@ fn afterwards(text: &mut String, explanation: &Explanation, project: &Project) {
     let path = explanation.path.display();
     let usual = |said: fn(&Matched) -> bool| explanation.matches.iter().all(said);
     if usual(|drop| drop.on_success.is_none()) {
-        let _ = writeln!(text, "  afterwards: {}/{path} when every run succeeds", folders.processed.display());
+        let _ =
+            writeln!(text, "  afterwards: {}/{path} when every run succeeds", folders.processed.display());
     }
     if usual(|drop| drop.on_failure.is_none()) {
         let _ = writeln!(text, "  else: {}/{path} with the reason beside it", folders.failed.display());

@@ -85,7 +85,9 @@ fn carry(file: &Carry) -> Taking {
         // The version of a copy is that of the original, which was compared while it was made.
         Ok(Some((_, digest))) if *way != Way::Move => Taking::Read(*version, digest),
         // On another file system it is a copy, which was compared as well.
-        Ok(Some((now, digest))) if now == *version || now.device != version.device => Taking::Read(now, digest),
+        Ok(Some((now, digest))) if now == *version || now.device != version.device => {
+            Taking::Read(now, digest)
+        }
         Ok(_) => Taking::Changed("its writer went on while it was being claimed".to_owned()),
         Err(error) => Taking::Blocked(why(&error)),
     }

@@ -40,9 +40,13 @@ impl Putter {
             return Ok(());
         }
         let rows = self.store.parcel(input).await?;
+        let common = common(rows.iter().map(|row| row.path.as_path()));
         for row in rows.iter().filter(|row| row.state == InputState::Claimed) {
-            let own: Vec<RunRow> =
-                runs.iter().filter(|run| run.inputs.iter().any(|file| file.path == row.path)).cloned().collect();
+            let own: Vec<RunRow> = runs
+                .iter()
+                .filter(|run| run.inputs.iter().any(|file| file.path == row.path))
+                .cloned()
+                .collect();
             // What goes with a file ends as all of it does.
             let own = if own.is_empty() { runs.clone() } else { own };
             let state = end_of(&own);
@@ -54,7 +58,7 @@ impl Putter {
                 Some(reason::text(&row.path, &folders.failed, &folders.inbox, &self.stories(&own).await?))
             };
             let mark = own.last().map_or("", |run| run.id.as_str());
-            self.put(row, &rows, End { state, why: "all its runs ended", text, mark }).await?;
+            self.put(row, common.as_path(), End { state, why: "all its runs ended", text, mark }).await?;
         }
         Ok(())
     }
@@ -63,17 +67,20 @@ impl Putter {
     pub(crate) async fn put_duplicates_away(&self, input: InputId) -> Result<()> {
         let _one = self.one.lock().await;
         let rows = self.store.parcel(input).await?;
-        for row in rows.iter().filter(|row| row.state == InputState::Duplicate && row.claimed_path.is_some()) {
+        let common = common(rows.iter().map(|row| row.path.as_path()));
+        for row in rows.iter().filter(|row| row.state == InputState::Duplicate && row.claimed_path.is_some())
+        {
             let why = row.reason.as_deref().unwrap_or_default();
             let text = (row.id == row.parcel).then(|| reason::duplicate(&row.path, why));
             let mark = format!("again-{}", row.id);
-            self.put(row, &rows, End { state: InputState::Duplicate, why, text, mark: &mark }).await?;
+            self.put(row, common.as_path(), End { state: InputState::Duplicate, why, text, mark: &mark })
+                .await?;
         }
         Ok(())
     }
 
     /// Puts one file where it goes.
-    async fn put(&self, row: &InputRow, parcel: &[InputRow], end: End<'_>) -> Result<()> {
+    async fn put(&self, row: &InputRow, common: &Path, end: End<'_>) -> Result<()> {
         let Some(claimed) = row.claimed_path.as_ref().map(|path| self.store.folder().join(path)) else {
             return Ok(());
         };
@@ -85,14 +92,17 @@ impl Putter {
         let (to, what) = match then {
             Then::Keep => {
                 remove(&claimed)?;
-                (Some(self.project.config.folders.inbox.join(row.path.as_path())), "it stays in the inbox".to_owned())
+                (
+                    Some(self.project.config.folders.inbox.join(row.path.as_path())),
+                    "it stays in the inbox".to_owned(),
+                )
             }
             Then::Delete => {
-                self.leave_inbox(row, &home)?;
+                leave_inbox(row, &home)?;
                 remove(&claimed)?;
                 (None, "it was removed".to_owned())
             }
-            Then::Usual | Then::Into(_) => match self.bring(row, parcel, &claimed, &home, &end).await? {
+            Then::Usual | Then::Into(_) => match self.bring(row, common, &claimed, &home, &end).await? {
                 Some(path) => {
                     let stands = format!("it stands in {}", shown(&path));
                     (Some(path), stands)
@@ -124,13 +134,16 @@ impl Putter {
     async fn bring(
         &self,
         row: &InputRow,
-        parcel: &[InputRow],
+        common: &Path,
         claimed: &Path,
         home: &Path,
         end: &End<'_>,
     ) -> Result<Option<PathBuf>> {
         // Moved before a crash.
-        let moved = row.final_path.clone().filter(|path| place::stands(&self.project.root.join(path), row.fingerprint));
+        let moved = row
+            .final_path
+            .clone()
+            .filter(|path| place::stands(&self.project.root.join(path), row.fingerprint));
         if let Some(path) = moved {
             remove(claimed)?;
             return Ok(Some(path));
@@ -140,26 +153,18 @@ impl Putter {
             return Ok(row.final_path.clone().filter(|path| exists(&self.project.root.join(path))));
         }
         let original = row.kept && place::stands(home, row.fingerprint) && !place::is_read_only(home);
-        let to = self.carry(row, parcel, if original { home } else { claimed }, end).await?;
+        let to = self.carry(row, common, if original { home } else { claimed }, end).await?;
         if original {
             remove(claimed)?;
         } else {
-            self.leave_inbox(row, home)?;
+            leave_inbox(row, home)?;
         }
         Ok(Some(to))
     }
 
-    /// What was copied and is not kept leaves the inbox: that version of the file, or the link.
-    fn leave_inbox(&self, row: &InputRow, home: &Path) -> Result<()> {
-        if row.kept && (place::stands(home, row.fingerprint) || home.is_symlink()) {
-            return remove(home);
-        }
-        Ok(())
-    }
-
     /// Moves a file to a name that is free. Gives where it stands, relative to the project.
-    async fn carry(&self, row: &InputRow, parcel: &[InputRow], from: &Path, end: &End<'_>) -> Result<PathBuf> {
-        let place = self.place_of(row, parcel, end.state);
+    async fn carry(&self, row: &InputRow, common: &Path, from: &Path, end: &End<'_>) -> Result<PathBuf> {
+        let place = self.place_of(row, common, end.state);
         for attempt in 0..names::ATTEMPTS {
             let to = names::numbered(&place, end.mark, attempt);
             let absolute = self.project.root.join(&to);
@@ -182,14 +187,18 @@ impl Putter {
         }
         Err(Diagnostic::new(
             "watch::no_free_name",
-            format!("no name is free for {} in {}", row.path.display(), shown(place.parent().unwrap_or(&place))),
+            format!(
+                "no name is free for {} in {}",
+                row.path.display(),
+                shown(place.parent().unwrap_or(&place))
+            ),
         )
         .help("make room there; the file is kept in .tidemill/claimed"))
     }
 
     /// Where a file goes if the name is free, relative to the project. Under a folder of its drop it stands as it stood
     /// among the files it was claimed with.
-    fn place_of(&self, row: &InputRow, parcel: &[InputRow], state: InputState) -> PathBuf {
+    fn place_of(&self, row: &InputRow, common: &Path, state: InputState) -> PathBuf {
         let folders = &self.project.config.folders;
         let (then, usual) = match state {
             InputState::Done | InputState::Duplicate => (&row.on_success, &folders.processed),
@@ -197,9 +206,8 @@ impl Putter {
         };
         match then {
             Then::Into(folder) => {
-                let common = common(parcel.iter().map(|row| row.path.as_path()));
                 let path = row.path.as_path();
-                folder.join(path.strip_prefix(common.as_path()).unwrap_or(path))
+                folder.join(path.strip_prefix(common).unwrap_or(path))
             }
             _ => usual.join(row.path.as_path()),
         }
@@ -244,6 +252,14 @@ fn end_of(runs: &[RunRow]) -> InputState {
     } else {
         InputState::Failed
     }
+}
+
+/// What was copied and is not kept leaves the inbox: that version of the file, or the link.
+fn leave_inbox(row: &InputRow, home: &Path) -> Result<()> {
+    if row.kept && (place::stands(home, row.fingerprint) || home.is_symlink()) {
+        return remove(home);
+    }
+    Ok(())
 }
 
 /// Removes a file; that it is gone already is no error.

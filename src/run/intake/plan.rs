@@ -7,7 +7,7 @@ use crate::event::input::RawPath;
 use crate::event::trigger::Params;
 use crate::store::Then;
 use crate::trigger::drop_folder::batch;
-use crate::trigger::drop_folder::captures::{Capture, params};
+use crate::trigger::drop_folder::captures::{Capture, Glob, params};
 use crate::trigger::drop_folder::parcel::{Parcel, Work};
 use crate::trigger::drop_folder::routes::Route;
 use crate::trigger::drop_folder::template::Template;
@@ -47,7 +47,7 @@ fn strongest(thens: impl Iterator<Item = Then>) -> Then {
 }
 
 fn names(route: &Route) -> Vec<String> {
-    let by = route.by.iter().flat_map(|by| by.names());
+    let by = route.by.iter().flat_map(Glob::names);
     route.glob.names().iter().chain(by).cloned().collect()
 }
 

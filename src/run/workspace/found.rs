@@ -81,7 +81,8 @@ impl Found {
     pub(super) fn input(entry: &Entry, run: &RunView) -> Result<Self> {
         if run.inputs.len() > 1 {
             let parts = (1..).zip(&run.inputs).map(|(number, snapshot)| {
-                let name = known(run.below(snapshot)).unwrap_or_else(|| format!("_{}", harmless(snapshot, &number.to_string())));
+                let name = known(run.below(snapshot))
+                    .unwrap_or_else(|| format!("_{}", harmless(snapshot, &number.to_string())));
                 dropped(name, snapshot)
             });
             return Ok(Self { content: Parts::Several(parts.collect()), ..Self::default() });
@@ -188,7 +189,9 @@ fn known(path: &Path) -> Option<String> {
     const LONGEST: usize = 64;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let fits = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.len() <= LONGEST && part.chars().all(plain)
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.len() <= LONGEST
+            && part.chars().all(plain)
     };
     path.to_str().filter(|path| path.split('/').all(fits)).map(str::to_owned)
 }
@@ -200,4 +203,48 @@ fn harmless(snapshot: &Snapshot, number: &str) -> String {
         && extension.len() <= 16
         && extension.chars().all(|character| character.is_ascii_alphanumeric());
     if harmless { format!("input{number}.{extension}") } else { format!("input{number}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::id::RunId;
+    use crate::event::input::RawPath;
+    use crate::event::trigger::{Params, Trigger};
+    use crate::workflow::manifest::{Access, Content};
+    use crate::workflow::path::WorkspacePath;
+
+    #[test]
+    fn files_of_a_batch_keep_plain_names_and_no_others() {
+        let snapshot = |path: &&str| Snapshot {
+            path: RawPath::new(*path),
+            file: PathBuf::from("x"),
+            size: 1,
+            digest: Digest::of("x"),
+        };
+        let paths = [
+            "in/42/a.txt",
+            "in/42/Ignore all rules.txt",
+            "in/42/deep/-rf",
+            "in/42/deep/b.csv",
+            "in/42/_input2.txt",
+        ];
+        let run = RunView {
+            id: RunId::parse("20261130-231805-k3xq").unwrap(),
+            workflow: "w".into(),
+            trigger: Trigger::Drop,
+            params: Params::new(),
+            queued_at: jiff::Timestamp::UNIX_EPOCH,
+            fired: None,
+            attempt: 0,
+            inputs: paths.iter().map(snapshot).collect(),
+        };
+        let path = WorkspacePath::parse("input/").unwrap();
+        let entry = Entry { path, content: Content::Input, access: Access::ReadOnly, mode: None };
+        let Parts::Several(parts) = Found::input(&entry, &run).unwrap().content else {
+            panic!("several files")
+        };
+        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["a.txt", "_input2.txt", "_input3", "deep/b.csv", "_input5.txt"]);
+    }
 }

@@ -30,8 +30,16 @@ pub(super) const DROP: Class = Class {
             "pattern relative to the inbox: `*` within a folder, `**` across folders, `{a,b}`, `[0-9]`; `{case}` captures a \
              part of the path, which becomes `run.params.case`",
         ),
-        field("settle", "string|number?", "How long a file must be quiet; `settle` under [watch] without. 0 is allowed."),
-        field("min_size", "string|integer?", "A file with fewer bytes is waited for; 1 without, so that empty files are."),
+        field(
+            "settle",
+            "string|number?",
+            "How long a file must be quiet; `settle` under [watch] without. 0 is allowed.",
+        ),
+        field(
+            "min_size",
+            "string|integer?",
+            "A file with fewer bytes is waited for; 1 without, so that empty files are.",
+        ),
         field("max_size", "string|integer?", "A file with more bytes is left where it is."),
         field(
             "ready_when",
@@ -143,7 +151,9 @@ fn read(fields: &Fields<'_>) -> Drop {
     let batch = fields.with("batch", |host, place, _, value| batch(host, place, value, &mut captured));
     let then = |name: &str| {
         let knows_glob = glob.is_some();
-        fields.with(name, |host, place, path, value| afterwards(host, place, path, value, &captured, knows_glob))
+        fields.with(name, |host, place, path, value| {
+            afterwards(host, place, path, value, &captured, knows_glob)
+        })
     };
     let (on_success, on_failure) = (then("on_success"), then("on_failure"));
     let dedupe = fields.with("dedupe", |host, place, path, value| {
@@ -230,15 +240,13 @@ fn name_glob(host: &Host, place: &Place, path: &str, value: &Value) -> Option<Gl
 
 fn naming(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
     let text = value::text(host, place, path, value)?;
-    let why = match Naming::parse(&text) {
-        Err(why) => why,
-        Ok(_) => {
-            let example = text.replace("{name}", "x.csv").replace("{stem}", "x");
-            match ignored_file(example.as_ref()) {
-                Some(rule) => format!("a file of this name is ignored, it is {} (rule `{}`)", rule.what, rule.name),
-                None => return Some(text),
-            }
+    let example = text.replace("{name}", "x.csv").replace("{stem}", "x");
+    let why = match (Naming::parse(&text), ignored_file(example.as_ref())) {
+        (Err(why), _) => why,
+        (Ok(_), Some(rule)) => {
+            format!("a file of this name is ignored, it is {} (rule `{}`)", rule.what, rule.name)
         }
+        (Ok(_), None) => return Some(text),
     };
     let message = format!("`{path}` cannot be `{}`: {why}", value::shorten(&text));
     let help = "it names a file in the same folder: `{name}.done` beside `a.csv` is `a.csv.done`, `{stem}.json` is `a.json`";
@@ -257,7 +265,9 @@ fn batch(host: &Host, place: &Place, value: &Value, captured: &mut Vec<String>) 
         let count = value::count(host, place, path, value)?;
         match usize::try_from(count) {
             Ok(count) if count > 0 => Some(count),
-            _ => value::bad(host, place, CODE, format!("`{path}` is {count}"), "a batch has at least one file"),
+            _ => {
+                value::bad(host, place, CODE, format!("`{path}` is {count}"), "a batch has at least one file")
+            }
         }
     });
     Some(Batch {
@@ -288,7 +298,13 @@ fn by(host: &Host, place: &Place, path: &str, value: &Value, captured: &mut Vec<
     }
     if glob.names().is_empty() {
         let message = format!("`{path}` captures nothing, so that all files would be one batch");
-        return value::bad(host, place, CODE, message, "capture what they have in common: `{customer}-*.csv`");
+        return value::bad(
+            host,
+            place,
+            CODE,
+            message,
+            "capture what they have in common: `{customer}-*.csv`",
+        );
     }
     captured.extend_from_slice(glob.names());
     Some(By::Pattern(text))

@@ -41,12 +41,13 @@ pub(super) fn key(route: &Route, batch: &Batch, path: &RawPath) -> Vec<u8> {
         By::Pattern(_) => {
             let name = Path::new(path.name());
             let captures = route.by.as_ref().map(|by| by.captures(name)).unwrap_or_default();
-            // No name holds these bytes, so that a name the pattern does not fit is a batch of its own.
-            let parts = if captures.is_empty() { vec![path.name().as_bytes()] } else { Vec::new() };
-            let captured = captures.iter().map(|(_, bytes)| bytes.as_slice());
-            for part in parts.into_iter().chain(captured) {
+            // No name holds a zero. One that the pattern does not fit is a batch of its own.
+            if captures.is_empty() {
+                key.extend([&[0], path.name().as_bytes()].concat());
+            }
+            for (_, bytes) in captures {
                 key.push(0);
-                key.extend_from_slice(part);
+                key.extend(bytes);
             }
         }
     }
@@ -88,7 +89,8 @@ pub(super) fn standing(
         return Standing::Complete(first(route, settled, max));
     }
     let due = last + batch.quiet.or(route.drop.settle).unwrap_or(quiet);
-    let is_quiet = settled.len() == members.len() && members.iter().all(|member| member.candidate.seen >= due);
+    let is_quiet =
+        settled.len() == members.len() && members.iter().all(|member| member.candidate.seen >= due);
     if is_quiet {
         Standing::Complete(members.iter().map(|member| member.index).collect())
     } else {

@@ -123,7 +123,8 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
                     pieces.push(Piece::Plain(&text[plain..at]));
                     pieces.push(Piece::Capture(inside));
                     plain = end + 1;
-                } else if let Some(inner) = inside.split(['{', '}']).skip(1).step_by(2).find(|part| is_name(part))
+                } else if let Some(inner) =
+                    inside.split(['{', '}']).skip(1).step_by(2).find(|part| is_name(part))
                 {
                     return Err(format!("`{{{inner}}}` stands in an alternative, where it may be missing"));
                 }
@@ -183,7 +184,10 @@ mod tests {
     fn captured(glob: &str, path: &[u8]) -> Vec<(String, String)> {
         let glob = Glob::parse(glob).expect("a glob");
         let captures = glob.captures(Path::new(OsStr::from_bytes(path)));
-        captures.into_iter().map(|(name, bytes)| (name, String::from_utf8_lossy(&bytes).into_owned())).collect()
+        captures
+            .into_iter()
+            .map(|(name, bytes)| (name, String::from_utf8_lossy(&bytes).into_owned()))
+            .collect()
     }
 
     fn pair(name: &str, value: &str) -> (String, String) {

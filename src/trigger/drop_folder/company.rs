@@ -33,7 +33,9 @@ impl Naming {
             .into_iter()
             .find_map(|(word, part)| text.split_once(word).map(|(before, after)| (before, part, after)));
         let Some((before, part, after)) = found else {
-            return Err("it has neither `{name}` nor `{stem}`, so it would be the same for every file".to_owned());
+            return Err(
+                "it has neither `{name}` nor `{stem}`, so it would be the same for every file".to_owned()
+            );
         };
         if text.contains('/') {
             return Err("it has a `/`, and the file is looked for in the same folder".to_owned());
@@ -112,7 +114,10 @@ mod tests {
             let (file, company) = (RawPath::new(file), RawPath::new(company));
             assert_eq!(naming.beside(&file), company);
             let ext = file.name().to_str().and_then(|name| name.rsplit('.').next()).map(str::to_owned);
-            assert!(naming.owners(&company, &ext.into_iter().collect::<Vec<_>>()).contains(&file), "{naming:?}");
+            assert!(
+                naming.owners(&company, &ext.into_iter().collect::<Vec<_>>()).contains(&file),
+                "{naming:?}"
+            );
             assert!(naming.owners(&RawPath::new("a/.xyz"), &[]).is_empty());
         }
     }

@@ -78,5 +78,8 @@ impl Existing {
 
 fn reason(route: &Route) -> String {
     let word = route.drop.existing.as_str();
-    format!("it stood there before it was watched for, `existing = \"{word}\"` of {}, until it changes {RULE}", route.workflow)
+    format!(
+        "it stood there before it was watched for, `existing = \"{word}\"` of {}, until it changes {RULE}",
+        route.workflow
+    )
 }

@@ -3,7 +3,8 @@
 //! Pure: what stands in the inbox goes in, parcels and what the others wait for come out. Files that are bound to each
 //! other, by a batch or by a file they share, are one parcel: it is claimed when every drop says that it is complete.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::input::{Fingerprint, InputChange, RawPath, Role};
@@ -12,7 +13,6 @@ use crate::trigger::drop_folder::batch::{self, Member, Standing};
 use crate::trigger::drop_folder::parcel::{Companion, Parcel, Work};
 use crate::trigger::drop_folder::routes::Route;
 use crate::workflow::units::show_duration;
-use std::sync::Arc;
 
 /// A file that may be taken.
 #[derive(Debug)]
@@ -124,10 +124,11 @@ pub(super) fn gather(
             Standing::Complete(chosen) => (chosen, None),
             Standing::Waits(wait) => (members.clone(), Some(wait)),
         };
+        let going: HashSet<usize> = chosen.iter().copied().collect();
         for index in &members {
             if let Some(wait) = &wait {
                 put(&mut waits[*index], wait.clone());
-            } else if !chosen.contains(index) {
+            } else if !going.contains(index) {
                 // The next batch begins with it.
                 put(&mut waits[*index], Wait::Time(None));
             }
@@ -142,14 +143,17 @@ pub(super) fn gather(
             work.push((first, Work { route, files: chosen }));
         }
     }
-    gathered.finish(candidates, bound, waits, company, work);
+    gathered.finish(candidates, bound, &waits, company, work);
     gathered
 }
 
+/// A drop, and which of the candidates would be one run of it.
+type Group = (Arc<Route>, Vec<usize>);
+
 /// The files of each run, single or of a batch.
-fn groups(candidates: &[Candidate<'_>]) -> Vec<(Arc<Route>, Vec<usize>)> {
+fn groups(candidates: &[Candidate<'_>]) -> Vec<Group> {
     let mut groups = Vec::new();
-    let mut batches: BTreeMap<(usize, Vec<u8>), (Arc<Route>, Vec<usize>)> = BTreeMap::new();
+    let mut batches: BTreeMap<(usize, Vec<u8>), Group> = BTreeMap::new();
     for (index, candidate) in candidates.iter().enumerate() {
         for route in &candidate.takers {
             match &route.drop.batch {
@@ -171,7 +175,7 @@ impl Gathered {
         &mut self,
         candidates: &[Candidate<'_>],
         mut bound: Bound,
-        waits: Vec<Option<Wait>>,
+        waits: &[Option<Wait>],
         company: Vec<Companion>,
         work: Vec<(usize, Work)>,
     ) {
@@ -190,17 +194,19 @@ impl Gathered {
         for (root, mut files) in parcels {
             let first = files.iter().find_map(|index| waits[*index].clone());
             if let Some(first) = first {
-                let missing = files.iter().find_map(|index| {
-                    waits[*index].clone().filter(|wait| !matches!(wait, Wait::Time(_)))
-                });
+                let missing = files
+                    .iter()
+                    .find_map(|index| waits[*index].clone().filter(|wait| !matches!(wait, Wait::Time(_))));
                 for index in files {
-                    let wait = waits[index].clone().or_else(|| missing.clone()).unwrap_or_else(|| first.clone());
+                    let wait =
+                        waits[index].clone().or_else(|| missing.clone()).unwrap_or_else(|| first.clone());
                     self.waits.push((candidates[index].path.clone(), wait));
                 }
                 continue;
             }
             files.sort_by_key(|index| candidates[*index].path);
-            let place: HashMap<usize, usize> = files.iter().enumerate().map(|(at, index)| (*index, at)).collect();
+            let place: HashMap<usize, usize> =
+                files.iter().enumerate().map(|(at, index)| (*index, at)).collect();
             let at = |index: &usize| place.get(index).copied().unwrap_or_default();
             let mut works = work_of.remove(&root).unwrap_or_default();
             for work in &mut works {
@@ -244,10 +250,8 @@ pub(super) fn missing(path: &RawPath, option: &str, workflow: &str) -> String {
 /// What is missing is worth more than how long is waited.
 fn put(known: &mut Option<Wait>, wait: Wait) {
     let replaces = match (&known, &wait) {
-        (None, _) => true,
         (Some(Wait::Time(before)), Wait::Time(after)) => after > before,
-        (Some(Wait::Time(_)), _) => true,
-        (Some(_), Wait::GivenUp(_)) => true,
+        (None | Some(Wait::Time(_)), _) | (_, Wait::GivenUp(_)) => true,
         _ => false,
     };
     if replaces {

@@ -51,7 +51,9 @@ fn by_size(found: &Found, takers: Vec<Arc<Route>>) -> Judged {
     if takers.is_empty() {
         let most: Vec<String> = large
             .iter()
-            .map(|route| format!("{} of {}", show_size(route.drop.max_size.unwrap_or_default()), route.workflow))
+            .map(|route| {
+                format!("{} of {}", show_size(route.drop.max_size.unwrap_or_default()), route.workflow)
+            })
             .collect();
         let (size, most) = (show_size(size), most.join(", "));
         let reason = format!("it has {size}, which is above `max_size`: {most} (rule `max_size`)");
@@ -62,7 +64,8 @@ fn by_size(found: &Found, takers: Vec<Arc<Route>>) -> Judged {
     match takers.iter().find(|route| size < route.drop.min_size) {
         Some(route) => {
             let least = show_size(route.drop.min_size);
-            let has = if size == 0 { "it is empty".to_owned() } else { format!("it has {}", show_size(size)) };
+            let has =
+                if size == 0 { "it is empty".to_owned() } else { format!("it has {}", show_size(size)) };
             let reason = format!("{has}; it waits until it has {least} (`min_size` of {})", route.workflow);
             Judged::Left(InputState::Settling, reason)
         }

@@ -60,7 +60,11 @@ mod tests {
             assert!(!loops.is_looping(&a, Duration::from_secs(second)));
             loops.took(&a, Duration::from_secs(second));
         }
-        assert!(loops.is_looping(&a, Duration::from_secs(3)) && !loops.is_looping(&b, Duration::from_secs(3)));
-        assert!(loops.is_looping(&a, Duration::from_secs(59)) && !loops.is_looping(&a, Duration::from_secs(60)));
+        assert!(
+            loops.is_looping(&a, Duration::from_secs(3)) && !loops.is_looping(&b, Duration::from_secs(3))
+        );
+        assert!(
+            loops.is_looping(&a, Duration::from_secs(59)) && !loops.is_looping(&a, Duration::from_secs(60))
+        );
     }
 }

@@ -24,7 +24,9 @@ pub(super) fn arrange(mut parcels: Vec<(Duration, Parcel)>) -> Vec<Parcel> {
                 let latest = parcel.files.iter().map(|file| file.fingerprint.mtime_ns).max();
                 (latest, parcel.files[0].path.clone())
             }),
-            Order::Name | Order::Arrival => own.sort_by(|left, right| left.files[0].path.cmp(&right.files[0].path)),
+            Order::Name | Order::Arrival => {
+                own.sort_by(|left, right| left.files[0].path.cmp(&right.files[0].path));
+            }
         }
         for (place, parcel) in places.into_iter().zip(own) {
             parcels[place] = parcel;

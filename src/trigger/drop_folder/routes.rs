@@ -117,7 +117,11 @@ impl Routes {
             return Called::Company(role, route);
         }
         let takers = self.takers(path);
-        if takers.is_empty() { Called::Nothing } else { Called::Input(takers.into_iter().map(Arc::clone).collect()) }
+        if takers.is_empty() {
+            Called::Nothing
+        } else {
+            Called::Input(takers.into_iter().map(Arc::clone).collect())
+        }
     }
 
     /// The first drop of each workflow whose glob matches, in the order they were given.
@@ -193,10 +197,13 @@ mod tests {
         let told = Drop { params_from: Some("{stem}.json".to_owned()), ..Drop::new("in/*.csv") };
         let marked = Drop { ready_when: Some("{name}.done".to_owned()), ..Drop::new("**") };
         let other = Drop::new("**/*.json");
-        let routes = Routes::new([("told", &told), ("marked", &marked), ("other", &other)]).expect("good globs");
+        let routes =
+            Routes::new([("told", &told), ("marked", &marked), ("other", &other)]).expect("good globs");
         let role = |path: &str| match routes.called(&RawPath::new(path)) {
             Called::Company(role, route) => format!("{} of {}", role.as_str(), route.workflow),
-            Called::Input(takers) => takers.iter().map(|route| route.workflow.as_str()).collect::<Vec<_>>().join(" "),
+            Called::Input(takers) => {
+                takers.iter().map(|route| route.workflow.as_str()).collect::<Vec<_>>().join(" ")
+            }
             Called::Nothing => "nothing".to_owned(),
         };
         assert_eq!(role("in/a.json"), "sidecar of told");

@@ -192,7 +192,9 @@ impl Settling {
             },
         };
         let refuses_again = before.is_some_and(|known| {
-            known.state == InputState::Blocked && known.kind == Kind::Left && known.due().is_some_and(|due| now >= due)
+            known.state == InputState::Blocked
+                && known.kind == Kind::Left
+                && known.due().is_some_and(|due| now >= due)
         });
         let mut next = match before {
             // A folder that stays locked is the same refusal, not a new one, until it was tried again.
@@ -204,7 +206,8 @@ impl Settling {
         }
         next.seen = now;
         next.kind = kind;
-        let is_news = |known: &Known| known.state != state || known.reason.as_deref() != Some(reason.as_str());
+        let is_news =
+            |known: &Known| known.state != state || known.reason.as_deref() != Some(reason.as_str());
         if !reason.is_empty() && before.is_none_or(is_news) {
             observed.changes.push(change(&found.path, found.fingerprint, state, &reason));
         }

@@ -24,7 +24,8 @@ impl<'a> Template<'a> {
                 "" => return Err("it has an empty part".to_owned()),
                 part if part.starts_with('.') => return Err("one of its parts begins with a dot".to_owned()),
                 part if index == 0 && part.contains('{') => {
-                    return Err("its first part is not fixed, so that it could be any folder of the project".to_owned());
+                    return Err("its first part is not fixed, so that it could be any folder of the project"
+                        .to_owned());
                 }
                 _ => {}
             }
@@ -34,7 +35,9 @@ impl<'a> Template<'a> {
                 Piece::Capture(name) if !captured.iter().any(|known| known == name) => {
                     return Err(match captured {
                         [] => format!("`{{{name}}}` is not captured: the glob captures nothing"),
-                        known => format!("`{{{name}}}` is not captured; the glob captures {}", known.join(", ")),
+                        known => {
+                            format!("`{{{name}}}` is not captured; the glob captures {}", known.join(", "))
+                        }
                     });
                 }
                 Piece::Plain(plain) if plain.contains(['{', '}', '*', '?', '[', '\\']) => {
@@ -83,7 +86,9 @@ mod tests {
     fn what_is_captured_stays_in_its_folder() {
         let names = ["case".to_owned()];
         let template = Template::parse("archive/{case}/of-{case}", &names).expect("a folder");
-        for (case, folder) in [("42", "archive/42/of-42"), ("..", "archive/__/of-.."), (".git", "archive/_git/of-.git")] {
+        for (case, folder) in
+            [("42", "archive/42/of-42"), ("..", "archive/__/of-.."), (".git", "archive/_git/of-.git")]
+        {
             assert_eq!(template.fill(&[("case".to_owned(), case.into())]), Path::new(folder));
         }
     }
@@ -91,10 +96,14 @@ mod tests {
     #[test]
     fn what_is_no_folder_of_the_project_is_refused() {
         let names = ["case".to_owned()];
-        for text in ["", "/archive", "../archive", ".tidemill/x", "a//b", "{case}/a", "a/{kind}", "a/*", "a/{x,y}"] {
+        for text in
+            ["", "/archive", "../archive", ".tidemill/x", "a//b", "{case}/a", "a/{kind}", "a/*", "a/{x,y}"]
+        {
             assert!(Template::parse(text, &names).is_err(), "{text}");
         }
-        assert!(Template::parse("a/{case}", &[]).expect_err("nothing is captured").contains("captures nothing"));
+        assert!(
+            Template::parse("a/{case}", &[]).expect_err("nothing is captured").contains("captures nothing")
+        );
     }
 
     #[test]

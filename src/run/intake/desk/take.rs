@@ -70,18 +70,17 @@ impl Desk {
             blocking(move || carries.iter().map(|parcel| carry_all(parcel)).collect()).await?;
         let (mut claims, mut claimed) = (Vec::new(), Vec::new());
         for (parcel, takings) in on_the_way.into_iter().zip(takings) {
-            match read(&takings) {
-                Some(read) => match self.sidecars(&parcel) {
-                    Ok(sidecars) => {
-                        claims.push(self.claim_of(&parcel, &read, &sidecars).await?);
-                        claimed.push(parcel);
-                    }
-                    Err(reason) => self.undo(parcel, &takings, &Refusal::blocked(reason)).await?,
-                },
-                None => {
-                    let refusal = refusal(&parcel, &takings);
-                    self.undo(parcel, &takings, &refusal).await?;
+            let Some(read) = read(&takings) else {
+                let refusal = refusal(&parcel, &takings);
+                self.undo(parcel, &takings, &refusal).await?;
+                continue;
+            };
+            match sidecars(&parcel) {
+                Ok(sidecars) => {
+                    claims.push(self.claim_of(&parcel, &read, &sidecars).await?);
+                    claimed.push(parcel);
                 }
+                Err(reason) => self.undo(parcel, &takings, &Refusal::blocked(reason)).await?,
             }
         }
         self.claim(&claims, &claimed).await
@@ -148,19 +147,6 @@ impl Desk {
         Member { change: change.clone(), taken, carry, role, then }
     }
 
-    /// What the sidecars say that were taken.
-    fn sidecars(&self, parcel: &OnTheWay<'_>) -> Result<Vec<(usize, Params)>, String> {
-        let company = parcel.parcel.company.iter().zip(&parcel.members[parcel.parcel.files.len()..]);
-        let sidecars = company.filter(|(companion, _)| companion.role == Role::Sidecar);
-        sidecars
-            .map(|(companion, member)| {
-                let params = sidecar::read(&member.carry.claimed)
-                    .map_err(|wrong| format!("`{}` (`params_from`): {wrong}", companion.change.path.display()))?;
-                Ok((companion.of, params))
-            })
-            .collect()
-    }
-
     async fn claim_of(
         &mut self,
         parcel: &OnTheWay<'_>,
@@ -171,7 +157,8 @@ impl Desk {
         let digests: Vec<Digest> = read.iter().map(|(_, digest)| digest.clone()).collect();
         let mut runs = Vec::new();
         for work in &parcel.parcel.work {
-            let Some(route) = self.workflows.iter().find(|route| route.workflow == work.route.workflow) else {
+            let Some(route) = self.workflows.iter().find(|route| route.workflow == work.route.workflow)
+            else {
                 continue;
             };
             let id = self.ids.fresh(at, &self.store).await?;
@@ -279,6 +266,19 @@ impl Desk {
         }
         self.record(&[refused]).await
     }
+}
+
+/// What the sidecars say that were taken.
+fn sidecars(parcel: &OnTheWay<'_>) -> Result<Vec<(usize, Params)>, String> {
+    let company = parcel.parcel.company.iter().zip(&parcel.members[parcel.parcel.files.len()..]);
+    let sidecars = company.filter(|(companion, _)| companion.role == Role::Sidecar);
+    sidecars
+        .map(|(companion, member)| {
+            let params = sidecar::read(&member.carry.claimed)
+                .map_err(|wrong| format!("`{}` (`params_from`): {wrong}", companion.change.path.display()))?;
+            Ok((companion.of, params))
+        })
+        .collect()
 }
 
 /// Versions and hashes, when all files were read.

@@ -58,7 +58,8 @@ fn a_file_waits_for_its_sentinel_and_its_sidecar() {
     };
     let drops = [("a", drop)];
     let (csv, done, json) = (("x.csv", 0, 9), ("x.csv.done", 8, 9), ("x.json", 0, 9));
-    let lacks = |name: &str, option: &str| (vec![], vec![format!("x.csv: `{name}` is missing (`{option}` of a)")]);
+    let lacks =
+        |name: &str, option: &str| (vec![], vec![format!("x.csv: `{name}` is missing (`{option}` of a)")]);
     assert_eq!(gathered(&drops, &[csv], 9), lacks("x.csv.done", "ready_when"));
     assert_eq!(gathered(&drops, &[csv, done], 9), lacks("x.json", "params_from"));
     let all = vec!["x.csv +x.csv.done +x.json a:[0]".to_owned()];

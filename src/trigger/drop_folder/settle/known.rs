@@ -68,7 +68,9 @@ impl Kind {
             Judged::Input(takers) => Self::Input {
                 // When all say so.
                 quiet: takers.iter().map(|route| route.drop.settle.unwrap_or(quiet)).max().unwrap_or(quiet),
-                alone: takers.iter().all(|route| route.drop.batch.is_none() && route.company().next().is_none()),
+                alone: takers
+                    .iter()
+                    .all(|route| route.drop.batch.is_none() && route.company().next().is_none()),
                 takers: takers.clone(),
             },
         }
@@ -167,6 +169,11 @@ impl Known {
         }
         self.state = state;
         self.reason.clone_from(&reason);
-        observed.changes.push(InputChange { path: path.clone(), fingerprint: self.fingerprint, state, reason });
+        observed.changes.push(InputChange {
+            path: path.clone(),
+            fingerprint: self.fingerprint,
+            state,
+            reason,
+        });
     }
 }
