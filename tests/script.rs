@@ -179,7 +179,7 @@ async fn a_file_of_a_batch_is_found_by_its_name_or_its_path() {
         ("run.input['a.txt'].size", "18"),
         ("run.input['more/a.txt'].size", "23"),
         ("run.input['c.txt']", "nil"),
-        ("#run.inputs .. run.inputs[4].name", "4meta.json"),
+        ("#run.inputs .. run.inputs[2].name", "4meta.json"),
         ("run.input.name", "a.txt"),
     ] {
         let (script, run) = batch(text);

@@ -23,7 +23,7 @@ fn new_run(id: &str, workflow: &str) -> NewRun {
         inputs: vec![InputFile { path: RawPath::new("a.csv"), size: 3, digest: Digest::of("abc") }],
         ..NewRun::new(
             RunId::parse(id).unwrap(),
-            &workflow.to_owned(),
+            workflow,
             Trigger::Manual,
             Digest::of("script"),
             "analyst",

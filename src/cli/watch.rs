@@ -174,7 +174,7 @@ fn put_away(state: InputState, to: Option<&RawPath>) -> String {
         (None, InputState::Gone) => "it was taken away by someone else".to_owned(),
         (None, _) => "removed".to_owned(),
         (Some(to), InputState::Done) => format!("put into {}", to.display()),
-        (Some(to), _) => format!("put into {} (the reason is beside it)", to.display()),
+        (Some(to), _) => format!("it stands in {}; `tidemill explain` says why", to.display()),
     }
 }
 

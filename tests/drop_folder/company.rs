@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
+use tidemill::event::input::RawPath;
 use tidemill::event::state::{InputState, RunState};
 use tidemill::run::intake::WorkflowRoute;
 use tidemill::workflow::trigger::{Afterwards, Drop};
@@ -98,6 +99,8 @@ async fn a_kept_file_runs_again_with_its_sidecar_when_it_has_changed() {
     watching.begun().await;
     assert_eq!(watching.begun().await.params["n"], 1);
     watching.put_away().await;
+    let sidecar = watching.store.history(&RawPath::new("energy-1.json")).await.unwrap();
+    assert_eq!(sidecar.len(), 2, "it went with its file twice");
     watching.finish().await;
     assert_eq!(project.files("inbox").len(), 2);
 }

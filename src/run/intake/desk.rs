@@ -155,7 +155,9 @@ impl Desk {
         }
         let dropping = self.workflows.iter().filter(|route| !route.drops.is_empty());
         let workflows: Vec<String> = dropping.map(|route| route.workflow.clone()).collect();
-        self.store.note_watched(&workflows).await?;
+        if !workflows.is_empty() {
+            self.store.note_watched(&workflows).await?;
+        }
         self.noted = true;
         Ok(())
     }

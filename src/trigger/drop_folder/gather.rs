@@ -44,8 +44,6 @@ pub(super) struct Gathered {
     pub(super) parcels: Vec<(Duration, Parcel)>,
     /// What every other candidate waits for.
     pub(super) waits: Vec<(RawPath, Wait)>,
-    /// Which file each company belongs to.
-    pub(super) owners: HashMap<RawPath, RawPath>,
 }
 
 /// What a file waits for.
@@ -89,7 +87,6 @@ pub(super) fn gather(
         for route in &candidate.takers {
             for (role, naming) in route.company() {
                 let path = naming.beside(candidate.path);
-                gathered.owners.entry(path.clone()).or_insert_with(|| candidate.path.clone());
                 if let Some(other) = sharers.insert(path.clone(), index) {
                     bound.bind(other, index);
                 }

@@ -97,7 +97,6 @@ impl Settling {
         if let Some(known) = self.known.get_mut(path) {
             known.fingerprint = fingerprint;
             known.state = InputState::Claimed;
-            known.kind = Kind::Left;
         }
     }
 
@@ -153,13 +152,14 @@ impl Settling {
     fn take_in(&mut self, found: &Found, routes: &Routes, now: Duration, observed: &mut Observed) {
         let before = self.known.get(&found.path);
         let same = before.filter(|known| known.fingerprint == found.fingerprint);
-        if let Some(known) = same
-            && known.is_through()
-        {
-            return;
-        }
+        let is_through = same.is_some_and(Known::is_through);
         let judged = self.existing.judge(found, judge(found, routes), same.is_some(), before.is_none());
         let kind = Kind::of(&judged, self.quiet);
+        if is_through {
+            // What goes with it belongs to it all the same.
+            self.known.entry(found.path.clone()).and_modify(|known| known.kind = kind);
+            return;
+        }
         let (state, reason) = match (judged, before) {
             (Judged::Left(state, reason), _) => (state, reason),
             // What it goes with is known when everything was looked at.
@@ -261,18 +261,25 @@ impl Settling {
                 Kind::Left | Kind::Remembered => {}
             }
         }
-        let Gathered { parcels, waits, owners } = gather(&candidates, &beside, self.quiet, now);
+        let Gathered { parcels, waits } = gather(&candidates, &beside, self.quiet, now);
         observed.parcels = arrange(parcels);
         for (path, wait) in waits {
             if let Some(known) = self.known.get_mut(&path) {
                 known.wait(&path, wait, observed);
             }
         }
-        self.name_owners(&owners, observed);
+        self.name_owners(observed);
     }
 
     /// Says of files that go with others with which, and of the rest that they are alone.
-    fn name_owners(&mut self, owners: &HashMap<RawPath, RawPath>, observed: &mut Observed) {
+    fn name_owners(&mut self, observed: &mut Observed) {
+        let mut owners = HashMap::new();
+        for (path, known) in &self.known {
+            if let Kind::Input { takers, alone: false, .. } = &known.kind {
+                let company = takers.iter().flat_map(|route| route.company());
+                owners.extend(company.map(|(_, naming)| (naming.beside(path), path.clone())));
+            }
+        }
         for (path, known) in &mut self.known {
             if let Kind::Company(company) = &known.kind {
                 let reason = match owners.get(path) {
