@@ -113,6 +113,10 @@ pub struct Watch {
     pub max_pending: u64,
     /// What failed so often in a row is not run again by itself; 0 for always.
     pub quarantine: u32,
+    /// A path that is taken so often within a minute is left alone for a while.
+    pub loop_limit: usize,
+    /// Folders that symbolic links of the inbox may lead into, where a drop follows them; absolute.
+    pub links_to: Vec<PathBuf>,
 }
 
 impl Default for Watch {
@@ -124,6 +128,8 @@ impl Default for Watch {
             min_free: 100_000_000,
             max_pending: 10_000,
             quarantine: 3,
+            loop_limit: 10,
+            links_to: Vec::new(),
         }
     }
 }
@@ -259,6 +265,21 @@ impl Config {
                 "max_pending",
                 "`max_pending` is 0, so no file would ever be taken".into(),
                 "use 1 or more",
+            );
+        }
+        if self.watch.loop_limit == 0 {
+            return wrong(
+                "loop_limit",
+                "`loop_limit` is 0, so nothing would ever be taken".into(),
+                "use 1 or more",
+            );
+        }
+        if let Some(folder) = self.watch.links_to.iter().find(|folder| folder.is_relative()) {
+            let message = format!("`links_to` names `{}`, which is not absolute", folder.display());
+            return wrong(
+                "links_to",
+                message,
+                "name folders by their whole paths; the inbox need not be named",
             );
         }
         if let Some((place, message)) = self.sandbox.mistake() {

@@ -175,7 +175,7 @@ async fn inputs_are_listed_with_their_reasons() {
     let all = tidemill(folder.path(), &["inputs"]).out;
     assert_eq!(
         all,
-        "ignored    hello/\\xff\\u{1b}.pdf  no workflow takes it\nsettling   hello/a.txt  it is quiet for 1 s of 2 s\n"
+        "ignored      hello/\\xff\\u{1b}.pdf  no workflow takes it\nsettling     hello/a.txt  it is quiet for 1 s of 2 s\n"
     );
     let one = tidemill(folder.path(), &["inputs", "--state", "settling", "--json"]).out;
     let one: serde_json::Value = serde_json::from_str(&one).unwrap();
@@ -372,4 +372,61 @@ async fn the_queue_is_asked_and_told_from_the_command_line() {
     said(&["retry", "aaaa", "--json"], 0, "\"retry_of\":\"20261130-230000-aaaa\"");
     said(&["retry"], 2, "<RUN>");
     assert_eq!(store.count_waiting().await.unwrap(), 2);
+}
+
+#[test]
+fn explain_names_the_options_of_a_drop() {
+    let folder = project();
+    let script = r#"local mill = require "tidemill"
+return mill.workflow {
+  name = "contracts",
+  sandbox = "none",
+  triggers = {
+    mill.drop {
+      glob = "contracts/{case}/*",
+      max_size = 3,
+      ready_when = "{name}.done",
+      batch = { by = "folder", require = { "meta.json" } },
+      on_success = mill.move "archive/{case}",
+    },
+  },
+  agent = { model = "scripted" },
+  prompt = "Read.",
+}
+"#;
+    fs::write(folder.path().join("workflows/contracts.lua"), script).expect("a script");
+    fs::create_dir_all(folder.path().join("inbox/contracts/42")).expect("a folder");
+    let explained = |name: &str, text: &str| {
+        fs::write(folder.path().join("inbox/contracts/42").join(name), text).expect("a file");
+        tidemill(folder.path(), &["explain", &format!("inbox/contracts/42/{name}")]).out
+    };
+    let waits = explained("a.txt", "abc");
+    for part in [
+        "starts contracts: `contracts/{case}/*` matches",
+        "max_size = \"3 B\", ready_when = \"{name}.done\", batch.by = \"folder\", batch.require = \"meta.json\"",
+        "on_success = mill.move \"archive/{case}\"",
+        "else: failed/contracts/42/a.txt with the reason beside it",
+    ] {
+        assert!(waits.contains(part), "{part}: {waits}");
+    }
+    assert!(!waits.contains("afterwards: processed"), "{waits}");
+    let large = explained("b.txt", "abcd");
+    assert!(large.contains("ignored: it has 4 B, which is above `max_size`: 3 B of contracts"), "{large}");
+    let sentinel = explained("a.txt.done", "");
+    assert!(
+        sentinel.contains("it goes with another file (`ready_when` of contracts; rule `sentinel`)"),
+        "{sentinel}"
+    );
+}
+
+#[test]
+fn check_refuses_a_project_that_would_take_its_own_files() {
+    let folder = project();
+    let file = folder.path().join("tidemill.toml");
+    let text = fs::read_to_string(&file).expect("settings");
+    assert!(!text.contains("[folders]"), "{text}");
+    fs::write(&file, format!("{text}\n[folders]\nprocessed = \"inbox/done\"\n")).expect("writable");
+    let checked = tidemill(folder.path(), &["check"]);
+    assert_eq!(checked.code, Some(2), "{checked:?}");
+    assert!(checked.err.contains("folder `processed` lies in the inbox"), "{checked:?}");
 }

@@ -1,14 +1,22 @@
 //! The drop folder: every file that is dropped becomes its runs exactly once, and stands somewhere afterwards.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+mod batch;
 mod cases;
 mod claim;
+mod company;
+mod crash;
 mod daemon;
+mod dedupe;
 mod explain;
 mod eyes;
 mod half_way;
+mod harness;
+mod links;
 mod notify;
 mod notify_facts;
+mod options;
+mod put_away;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +30,7 @@ use tidemill::run::intake::notice::Tell;
 use tidemill::store::{RunFilter, RunRow, Store};
 use tidemill::trigger::drop_folder::scan::{Alone, Scan, scan};
 use tidemill::trigger::drop_folder::scope::Scope;
+use tidemill::workflow::trigger::Drop;
 
 use crate::support::clock::ManualClock;
 use crate::support::project::Project;
@@ -42,7 +51,7 @@ fn route(workflow: &str, glob: &str) -> WorkflowRoute {
         workflow: workflow.to_owned(),
         schedules: Vec::new(),
         webhooks: Vec::new(),
-        globs: vec![glob.to_owned()],
+        drops: vec![Drop::new(glob)],
         model: "analyst".to_owned(),
         bundle: Digest::of("script"),
         sandbox: tidemill::workflow::sandbox::Kind::Docker,
@@ -52,10 +61,20 @@ fn route(workflow: &str, glob: &str) -> WorkflowRoute {
 
 impl Inbox {
     async fn with(project: Project, routes: &[(&str, &str)]) -> Self {
+        let routes = routes.iter().map(|(workflow, glob)| route(workflow, glob)).collect();
+        Self::open(project, routes).await
+    }
+
+    /// For one workflow with that drop.
+    async fn dropping(project: Project, drop: Drop) -> Self {
+        let route = WorkflowRoute { drops: vec![drop], ..route("energy", "") };
+        Self::open(project, vec![route]).await
+    }
+
+    async fn open(project: Project, routes: Vec<WorkflowRoute>) -> Self {
         let clock = Arc::new(ManualClock::new());
         let opened = project.open();
         let store = Store::open_with(&opened.state(), clock.clone()).await.unwrap();
-        let routes = routes.iter().map(|(workflow, glob)| route(workflow, glob)).collect();
         let desk = Desk::open(&opened, store.clone(), clock.clone(), routes, Tell::default()).await.unwrap();
         Self { project, store, clock, desk }
     }

@@ -82,12 +82,7 @@ impl House {
         };
         let taken = self.store.ready(std::slice::from_ref(&change)).await.unwrap().remove(0);
         let run = run(name, &Digest::of("script"), Some(taken.input));
-        let claim = Claim {
-            input: taken.input,
-            fingerprint: change.fingerprint,
-            digest: Digest::of("abc"),
-            runs: vec![run.clone()],
-        };
+        let claim = Claim::of(taken.input, change.fingerprint, Digest::of("abc"), vec![run.clone()]);
         self.store.claim(&[claim]).await.unwrap();
         (taken.input, run.id)
     }

@@ -158,6 +158,39 @@ async fn a_pinned_run_reads_only_its_bundle() {
 }
 
 #[tokio::test]
+async fn a_file_of_a_batch_is_found_by_its_name_or_its_path() {
+    let folder = Folder::new();
+    let batch = |text: &str| {
+        let mut run = folder.run("contracts/42/meta.json", "{\"kind\": \"lease\"}");
+        let first = run.inputs[0].clone();
+        for path in ["contracts/42/a.txt", "contracts/42/more/a.txt", "contracts/42/more/b.txt"] {
+            run.inputs.push(Snapshot {
+                path: RawPath::new(Path::new(path)),
+                size: path.len() as u64,
+                ..first.clone()
+            });
+        }
+        run.inputs.sort_by(|left, right| left.path.cmp(&right.path));
+        (workflow(&format!("  prompt = function(run) return tostring({text}) end,")), run)
+    };
+    for (text, told) in [
+        ("run.input['meta.json']:json().kind", "lease"),
+        ("run.input['b.txt'].size", "23"),
+        ("run.input['a.txt'].size", "18"),
+        ("run.input['more/a.txt'].size", "23"),
+        ("run.input['c.txt']", "nil"),
+        ("#run.inputs .. run.inputs[2].name", "4meta.json"),
+        ("run.input.name", "a.txt"),
+    ] {
+        let (script, run) = batch(text);
+        assert_eq!(prompt(&folder, &script, run).await.unwrap(), told, "{text}");
+    }
+    let (script, run) = batch("run.input.naem");
+    let mistake = prompt(&folder, &script, run).await.unwrap_err();
+    assert!(mistake.advice().unwrap_or_default().contains("`name`"), "{mistake:?}");
+}
+
+#[tokio::test]
 async fn a_prompt_function_sees_the_run_and_reads_files() {
     let folder = Folder::new();
     let script = workflow(

@@ -345,12 +345,8 @@ async fn a_file_is_claimed_once_with_all_its_runs_or_not_at_all() {
     let taken = store.ready(&[change("a.csv", InputState::Ready)]).await.unwrap();
     let input = taken[0].input;
     assert_eq!(taken[0].claimed_path, Path::new(&format!("claimed/{input}/a.csv")));
-    let claim = |runs: Vec<NewRun>| Claim {
-        input,
-        fingerprint: change("", InputState::Ready).fingerprint,
-        digest: Digest::of("abc"),
-        runs,
-    };
+    let version = change("", InputState::Ready).fingerprint;
+    let claim = |runs: Vec<NewRun>| Claim::of(input, version, Digest::of("abc"), runs);
     let run = |id: &str, workflow: &str| NewRun {
         input: Some(input),
         by_hand: false,

@@ -57,7 +57,7 @@ fn webhook() -> Webhook {
 fn route(webhooks: Vec<Webhook>) -> WorkflowRoute {
     WorkflowRoute {
         workflow: "refunds".to_owned(),
-        globs: Vec::new(),
+        drops: Vec::new(),
         schedules: Vec::new(),
         webhooks,
         model: "clerk".to_owned(),

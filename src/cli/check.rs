@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::cli::{Context, Exit};
 use crate::diagnostic::{Diagnostic, Result};
+use crate::run::intake::refuse_loops;
 use crate::script::{self, Checked};
 use crate::workflow::image::Image;
 use crate::workflow::schedule::Schedule;
@@ -23,7 +24,8 @@ pub struct Args {
 /// Carries it out.
 pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     let project = context.project()?;
-    let checked = script::check(&project, &args.files).await;
+    let mut checked = script::check(&project, &args.files).await;
+    checked.diagnostics.extend(refuse_loops(&project).err());
     if args.json {
         context.screen.line(document(&checked));
     } else {

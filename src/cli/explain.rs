@@ -1,5 +1,6 @@
 //! `tidemill explain`: what would happen to a path in the drop folder, or why a schedule made no run.
 
+mod options;
 mod path;
 mod schedule;
 mod text;
@@ -12,14 +13,16 @@ use crate::cli::explain::schedule::Meant;
 use crate::cli::{Context, Exit};
 use crate::config::Project;
 use crate::diagnostic::Result;
-use crate::event::input::RawPath;
+use crate::event::input::{Fingerprint, RawPath};
 use crate::event::state::InputState;
 use crate::run::intake::Daemon;
 use crate::script;
 use crate::store::{Change, InputRow, RunRow, Store};
-use crate::trigger::drop_folder::routes::Routes;
-use crate::trigger::drop_folder::scan::{Root, look_at, root};
-use crate::trigger::drop_folder::settle::judge;
+use crate::trigger::drop_folder::judge::{Judged, judge};
+use crate::trigger::drop_folder::links::Links;
+use crate::trigger::drop_folder::routes::{Called, Routes};
+use crate::trigger::drop_folder::scan::{Found, Root, look_at, root};
+use crate::workflow::trigger::Afterwards;
 
 /// Arguments of `tidemill explain`.
 #[derive(Debug, clap::Args)]
@@ -38,8 +41,8 @@ struct Explanation {
     /// Relative to the inbox.
     path: RawPath,
     now: Now,
+    matches: Vec<Matched>,
     /// Workflow and glob.
-    matches: Vec<(String, String)>,
     misses: Vec<(String, String)>,
     /// Scripts with mistakes: their globs are not known.
     broken_scripts: usize,
@@ -55,8 +58,19 @@ enum Now {
     Nothing,
     /// A rule or an error keeps it from being taken; the path is that of the folder above it where that is why.
     Left { path: RawPath, state: InputState, reason: String },
-    /// A file that would be taken.
-    Waits,
+    /// A file of this version would be taken.
+    Waits(Fingerprint),
+}
+
+/// A drop that the path is for.
+#[derive(Debug)]
+struct Matched {
+    workflow: String,
+    glob: String,
+    /// What the drop says besides.
+    options: Vec<String>,
+    on_success: Option<Afterwards>,
+    on_failure: Option<Afterwards>,
 }
 
 /// One file that had this path.
@@ -105,21 +119,22 @@ async fn elsewhere(context: &Context, project: &Project, args: &Args) -> Result<
 
 async fn gather(project: &Project, path: RawPath) -> Result<Explanation> {
     let checked = script::check(project, &[]).await;
-    let globs = checked.workflows.iter().flat_map(|workflow| {
+    let drops = checked.workflows.iter().flat_map(|workflow| {
         let name = workflow.name.as_str();
-        workflow.triggers.iter().map(move |drop| (name, drop.glob.as_str()))
+        workflow.triggers.iter().map(move |drop| (name, drop))
     });
-    let routes = Routes::new(globs)?;
+    let routes = Routes::new(drops)?;
     let inbox = project.inbox();
-    let now = look_at(&inbox, &path).map_or(Now::Nothing, |found| match judge(&found, &routes) {
-        Some((state, reason)) => Now::Left { path: found.path, state, reason: reason.unwrap_or_default() },
-        None => Now::Waits,
+    let mut links = Links::new(&inbox, &project.config.watch.links_to);
+    let now = look_at(&inbox, &path).map_or(Now::Nothing, |mut found| {
+        links.resolve_one(&mut found, &routes);
+        now(found, &routes)
     });
     let owned = |found: Vec<crate::trigger::drop_folder::routes::Match<'_>>| {
         found.into_iter().map(|route| (route.workflow.to_owned(), route.glob.to_owned())).collect()
     };
     Ok(Explanation {
-        matches: owned(routes.matching(&path)),
+        matches: matches(&routes, &path),
         misses: owned(routes.missing(&path)),
         broken_scripts: checked.diagnostics.iter().filter(|found| !found.is_warning()).count(),
         inbox_present: root(&inbox) != Root::Absent,
@@ -128,6 +143,32 @@ async fn gather(project: &Project, path: RawPath) -> Result<Explanation> {
         path,
         now,
     })
+}
+
+fn now(found: Found, routes: &Routes) -> Now {
+    match judge(&found, routes) {
+        Judged::Left(state, reason) => Now::Left { path: found.path, state, reason },
+        Judged::Company(role, route) => {
+            let (option, workflow, role) = (role.option(), &route.workflow, role.as_str());
+            let reason = format!("it goes with another file (`{option}` of {workflow}; rule `{role}`)");
+            Now::Left { path: found.path, state: InputState::Ignored, reason }
+        }
+        Judged::Input(_) => Now::Waits(found.fingerprint),
+    }
+}
+
+fn matches(routes: &Routes, path: &RawPath) -> Vec<Matched> {
+    let Called::Input(takers) = routes.called(path) else {
+        return Vec::new();
+    };
+    let matched = takers.iter().map(|route| Matched {
+        workflow: route.workflow.clone(),
+        glob: route.drop.glob.clone(),
+        options: options::options(&route.drop),
+        on_success: route.drop.on_success.clone(),
+        on_failure: route.drop.on_failure.clone(),
+    });
+    matched.collect()
 }
 
 /// What the ledger knows. Where there is none yet, none is made.
@@ -154,8 +195,13 @@ fn as_json(explanation: &Explanation) -> Value {
         Now::Left { path, state, reason } => {
             json!({ "state": state.as_str(), "reason": reason, "because_of": path.encode() })
         }
-        Now::Waits => json!({ "state": "waits" }),
+        Now::Waits(_) => json!({ "state": "waits" }),
     };
+    let matches: Vec<Value> = explanation
+        .matches
+        .iter()
+        .map(|drop| json!({ "workflow": drop.workflow, "glob": drop.glob, "options": drop.options }))
+        .collect();
     let history: Vec<Value> = explanation.history.iter().map(past_as_json).collect();
     json!({
         "path": explanation.path.encode(),
@@ -164,7 +210,7 @@ fn as_json(explanation: &Explanation) -> Value {
         "inbox_present": explanation.inbox_present,
         "watched": explanation.watched,
         "now": now,
-        "matches": pairs(&explanation.matches),
+        "matches": matches,
         "misses": pairs(&explanation.misses),
         "broken_scripts": explanation.broken_scripts,
         "history": history,

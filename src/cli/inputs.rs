@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::state::named;
 use crate::cli::{Context, Exit};
 use crate::diagnostic::Result;
-use crate::event::input::RawPath;
+use crate::event::input::{RawPath, Role};
 use crate::event::state::InputState;
 use crate::store::{InputRow, Store};
 
@@ -44,7 +44,7 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
     }
     for row in rows {
         let reason = row.reason.as_deref().unwrap_or_default();
-        let line = format!("{:<9}  {}  {reason}", row.state, row.path.display());
+        let line = format!("{:<11}  {}  {reason}", row.state, row.path.display());
         context.screen.line(line.trim_end());
     }
     Ok(Exit::Succeeded)
@@ -58,6 +58,9 @@ fn as_json(row: &InputRow) -> Value {
         "state": row.state.as_str(),
         "reason": row.reason,
         "workflows": row.workflows,
+        "claimed_with": (row.parcel != row.id).then_some(row.parcel),
+        "goes_with_it_as": row.role.map(Role::as_str),
+        "kept": row.kept,
         "size": row.fingerprint.size,
         "digest": row.digest,
         "first_seen": row.first_seen,

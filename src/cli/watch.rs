@@ -82,8 +82,9 @@ async fn watch(
     let server =
         if webhooks.is_empty() { None } else { Some(Server::bind(project.config.server.listen).await?) };
     for route in &routes {
-        for glob in &route.globs {
-            screen.talk(format!("{} <- {}/{glob}", route.workflow, project.config.folders.inbox.display()));
+        for drop in &route.drops {
+            let inbox = project.config.folders.inbox.display();
+            screen.talk(format!("{} <- {inbox}/{}", route.workflow, drop.glob));
         }
         for schedule in &route.schedules {
             screen.talk(format!("{} <- {}", route.workflow, schedule.describe()));
@@ -238,9 +239,7 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
             screen.talk(format!("{moment} of run {run} did not reach {to}: {why}; {then}"));
         }
         Notice::PutAway { path, state, to } => {
-            let to = to.as_ref().map_or_else(|| "nowhere: it is gone".to_owned(), RawPath::display);
-            let reason = if *state == InputState::Done { "" } else { " (the reason is beside it)" };
-            screen.talk(format!("{}: {state}, put into {to}{reason}", path.display()));
+            screen.talk(format!("{}: {state}, {}", path.display(), put_away(*state, to.as_ref())));
         }
         Notice::Requeued(run) => screen.talk(format!("run {run} was interrupted and goes on")),
         Notice::TriedAgain { run, again } => screen.talk(format!("run {run} is {again}")),
@@ -248,6 +247,15 @@ pub(super) fn say(screen: Screen, notice: &Notice) {
         Notice::Paused { what, why } => screen.talk(format!("{what} pauses: {}", warning(why))),
         Notice::GoesOn(what) => screen.talk(format!("{what} goes on")),
         Notice::Warned(report) => screen.talk(warning(report)),
+    }
+}
+
+fn put_away(state: InputState, to: Option<&RawPath>) -> String {
+    match (to, state) {
+        (None, InputState::Gone) => "it was taken away by someone else".to_owned(),
+        (None, _) => "removed".to_owned(),
+        (Some(to), InputState::Done) => format!("put into {}", to.display()),
+        (Some(to), _) => format!("it stands in {}; `tidemill explain` says why", to.display()),
     }
 }
 

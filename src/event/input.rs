@@ -46,6 +46,41 @@ pub struct InputChange {
     pub reason: Option<String>,
 }
 
+/// What a file is for that goes with another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It says that a file is complete (`ready_when`).
+    Sentinel,
+    /// Its values become params (`params_from`).
+    Sidecar,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 2] = [Self::Sentinel, Self::Sidecar];
+
+    /// The word in the store, and the rule by which it is no input of its own.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sentinel => "sentinel",
+            Self::Sidecar => "sidecar",
+        }
+    }
+
+    /// The role of that word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == word)
+    }
+
+    /// The option of a drop that names it.
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::Sentinel => "ready_when",
+            Self::Sidecar => "params_from",
+        }
+    }
+}
+
 /// A path as bytes, written as text when it is UTF-8 and as `hex:...` when it is not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RawPath(PathBuf);

@@ -118,11 +118,17 @@ pub enum InputState {
     Ignored,
     /// It cannot be read or moved.
     Blocked,
+    /// Something that goes with it is not there.
+    Incomplete,
+    /// It is the same as one that was taken before.
+    Duplicate,
+    /// It waits in an inbox that is not there.
+    RootAbsent,
 }
 
 impl InputState {
     /// Every state.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Seen,
         Self::Settling,
         Self::Ready,
@@ -133,6 +139,9 @@ impl InputState {
         Self::Gone,
         Self::Ignored,
         Self::Blocked,
+        Self::Incomplete,
+        Self::Duplicate,
+        Self::RootAbsent,
     ];
 
     /// The word used on the command line and in the store.
@@ -148,6 +157,9 @@ impl InputState {
             Self::Gone => "gone",
             Self::Ignored => "ignored",
             Self::Blocked => "blocked",
+            Self::Incomplete => "incomplete",
+            Self::Duplicate => "duplicate",
+            Self::RootAbsent => "root_absent",
         }
     }
 

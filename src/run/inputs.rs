@@ -1,7 +1,9 @@
 //! The run's own copies of its inputs: nobody changes them while it works.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::ioctl_ficlone;
 
 use crate::diagnostic::{Diagnostic, Result, is_full};
 use crate::event::id::{Digest, Hasher, copy_hashed};
@@ -29,7 +31,14 @@ pub fn copy(source: &Path, target: &Path) -> Result<(Digest, u64)> {
     }
     let mut from = File::open(source).map_err(|error| failed("open", error))?;
     let mut to = File::create(target).map_err(|error| failed("copy", error))?;
-    let copied = copy_hashed(&mut from, &mut to).map_err(|error| failed("copy", error))?;
+    // Where the file system can, the copy shares its blocks with the original, and is only read.
+    let copied = if ioctl_ficlone(&to, &from).is_ok() {
+        let mut clone = File::open(target).map_err(|error| failed("copy", error))?;
+        copy_hashed(&mut clone, &mut std::io::sink())
+    } else {
+        copy_hashed(&mut from, &mut to)
+    };
+    let copied = copied.map_err(|error| failed("copy", error))?;
     to.sync_all().map_err(|error| failed("copy", error))?;
     Ok(copied)
 }
@@ -40,12 +49,13 @@ pub fn take(source: &Path, folder: &RunFolder) -> Result<InputFile> {
     Ok(InputFile { path: RawPath::new(source), size, digest })
 }
 
-/// The run's copy of each input, made from `source` where it does not stand yet, and checked against what was queued.
-pub fn snapshots(inputs: &[InputFile], source: Option<&Path>, folder: &RunFolder) -> Result<Vec<Snapshot>> {
+/// The run's copy of each input, made from `sources` (in the same order) where it does not stand yet, and checked against
+/// what was queued.
+pub fn snapshots(inputs: &[InputFile], sources: &[PathBuf], folder: &RunFolder) -> Result<Vec<Snapshot>> {
     let mut snapshots = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
         let file = folder.input(index);
-        let (digest, size) = match source {
+        let (digest, size) = match sources.get(index) {
             Some(source) => copy(source, &file)?,
             None => hash(&file, input)?,
         };

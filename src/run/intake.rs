@@ -4,14 +4,18 @@
 //! away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process was killed.
 
 mod brim;
+mod carry;
 pub mod desk;
 pub(crate) mod finish;
+mod ids;
 mod lock;
 mod names;
 pub mod notice;
 mod place;
+mod plan;
 mod reason;
 mod recover;
+mod sidecar;
 pub mod stop;
 mod way_back;
 
@@ -43,6 +47,7 @@ use crate::trigger::drop_folder::watch::Watch;
 use crate::workflow::queueing::Queueing;
 use crate::workflow::sandbox::Kind;
 use crate::workflow::schedule::Schedule;
+use crate::workflow::trigger::Drop;
 use crate::workflow::webhook::Webhook;
 
 /// A workflow as the intake needs it.
@@ -51,7 +56,7 @@ pub struct WorkflowRoute {
     /// Its name.
     pub workflow: String,
     /// Which files of the inbox it is for.
-    pub globs: Vec<String>,
+    pub drops: Vec<Drop>,
     /// At which instants it runs.
     pub schedules: Vec<Schedule>,
     /// Requests that start it.
@@ -69,7 +74,7 @@ pub struct WorkflowRoute {
 impl WorkflowRoute {
     /// Whether only `tidemill run` starts it.
     pub fn has_no_trigger(&self) -> bool {
-        self.globs.is_empty() && self.schedules.is_empty() && self.webhooks.is_empty()
+        self.drops.is_empty() && self.schedules.is_empty() && self.webhooks.is_empty()
     }
 }
 
@@ -231,7 +236,7 @@ impl Daemon {
                 continue;
             }
             if let Some(routes) = news.news() {
-                desk.follow(&routes)?;
+                desk.set_workflows(routes.to_vec())?;
                 pace.anew();
             }
             let began = clock.elapsed();
@@ -280,7 +285,7 @@ impl std::fmt::Debug for Daemon {
 }
 
 /// What we write must not be taken for what was dropped.
-fn refuse_loops(project: &Project) -> Result<()> {
+pub(crate) fn refuse_loops(project: &Project) -> Result<()> {
     let folders = &project.config.folders;
     let inbox = real(&project.inbox());
     for (name, folder) in

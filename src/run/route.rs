@@ -37,7 +37,7 @@ pub async fn route(
     store.know_targets(&bundle, &workflow.notify).await?;
     Ok(WorkflowRoute {
         workflow: workflow.name.clone(),
-        globs: workflow.triggers.iter().map(|drop| drop.glob.clone()).collect(),
+        drops: workflow.triggers.clone(),
         schedules: workflow.schedules.clone(),
         webhooks: workflow.webhooks.clone(),
         model,

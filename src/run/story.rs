@@ -113,13 +113,9 @@ impl Conductor {
     }
 
     async fn view(&self, run: &RunRow, folder: &RunFolder) -> Result<RunView> {
-        let claimed = match run.input {
-            Some(input) => self.store.claimed(input).await?,
-            None => None,
-        };
+        let claimed = self.store.claimed_files(run).await?;
         let (files, folder) = (run.inputs.clone(), folder.clone());
-        let copying =
-            tokio::task::spawn_blocking(move || inputs::snapshots(&files, claimed.as_deref(), &folder));
+        let copying = tokio::task::spawn_blocking(move || inputs::snapshots(&files, &claimed, &folder));
         let inputs =
             copying.await.map_err(|error| Diagnostic::new("input::unreadable", error.to_string()))??;
         Ok(RunView {

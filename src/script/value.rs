@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use mlua::Value;
 
+use super::api::advice;
 use super::api::objects::Thing;
 use super::host::Host;
 use super::place::Place;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::workflow::units;
 
 /// Notes that `value` is not what is wanted there.
@@ -140,6 +141,26 @@ pub(super) fn size(host: &Host, place: &Place, path: &str, value: &Value) -> Opt
         Value::Integer(_) | Value::Number(_) => count(host, place, path, value),
         other => wrong(host, place, path, "a size such as \"20MB\", or bytes", other),
     }
+}
+
+/// One word of a few; `code` is that of the mistake when it is none of them.
+pub(super) fn word<T: Copy>(
+    host: &Host,
+    place: &Place,
+    path: &str,
+    value: &Value,
+    code: &'static str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Option<T> {
+    let said = text(host, place, path, value)?;
+    let words: Vec<&str> = all.iter().map(|one| name(*one)).collect();
+    if let Some(found) = all.iter().find(|one| name(**one) == said) {
+        return Some(*found);
+    }
+    let message = format!("`{path}` cannot be `{}`", shorten(&said));
+    let help = advice(nearest(&said, words.iter().copied()), &words);
+    bad(host, place, code, message, &help)
 }
 
 /// The items of a list, with their places.

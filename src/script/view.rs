@@ -1,6 +1,6 @@
 //! The run as functions of a script see it: `run`, `run.input`, `artifacts["..."]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mlua::{
@@ -35,8 +35,13 @@ pub(super) const RUN: Class = Class {
             "What the trigger knows besides the files, e.g. parts of a path.",
         ),
         field("attempt", "integer", "0, then one more for each repair."),
-        field("input", "tidemill.Input?", "The first input; nil when the run has none."),
-        field("inputs", "tidemill.Input[]", "All inputs."),
+        field(
+            "input",
+            "tidemill.Input?",
+            "The first input; nil when the run has none. Of a batch, `run.input[\"meta.json\"]` is the file of that name, nil \
+             when there is none.",
+        ),
+        field("inputs", "tidemill.Input[]", "All inputs, in the order of their paths."),
         field("queued_at", "string", "When it was queued, as 2026-11-30T06:00:00Z."),
         field("scheduled_at", "tidemill.Time?", "The instant it is for; nil when no schedule started it."),
         field(
@@ -112,9 +117,13 @@ impl UserData for Run {
         fields.add_field_method_get("trigger", |_, run| Ok(run.0.trigger.as_str()));
         fields.add_field_method_get("params", |lua, run| lua.to_value(&run.0.params));
         fields.add_field_method_get("attempt", |_, run| Ok(run.0.attempt));
-        fields.add_field_method_get("input", |_, run| Ok(run.0.inputs.first().cloned().map(Input)));
+        fields.add_field_method_get("input", |_, run| {
+            Ok((!run.0.inputs.is_empty()).then(|| Input { run: Arc::clone(&run.0), index: 0 }))
+        });
         fields.add_field_method_get("inputs", |lua, run| {
-            lua.create_sequence_from(run.0.inputs.iter().cloned().map(Input))
+            lua.create_sequence_from(
+                (0..run.0.inputs.len()).map(|index| Input { run: Arc::clone(&run.0), index }),
+            )
         });
         fields.add_field_method_get("queued_at", |_, run| Ok(run.0.queued_at.to_string()));
         fields.add_field_method_get("scheduled_at", |_, run| {
@@ -160,17 +169,35 @@ pub(super) fn expected<T: IntoLua>(lua: &Lua, result: Result<T, String>) -> mlua
     }
 }
 
-/// A run's input file.
+/// One of a run's input files.
 #[derive(Debug, Clone)]
-pub(super) struct Input(Snapshot);
+pub(super) struct Input {
+    run: Arc<RunView>,
+    index: usize,
+}
+
+impl Input {
+    fn snapshot(&self) -> &Snapshot {
+        &self.run.inputs[self.index]
+    }
+
+    /// The input of that name, or of that path below the folder that all inputs lie in.
+    fn other(&self, name: &str) -> Option<Self> {
+        let inputs = &self.run.inputs;
+        let below = |index: usize| self.run.below(&inputs[index]);
+        let by_path = (0..inputs.len()).find(|index| below(*index) == Path::new(name));
+        let by_name = || (0..inputs.len()).find(|index| inputs[*index].path.name() == name);
+        by_path.or_else(by_name).map(|index| Self { run: Arc::clone(&self.run), index })
+    }
+}
 
 impl Readable for Input {
     fn file(&self) -> PathBuf {
-        self.0.file.clone()
+        self.snapshot().file.clone()
     }
 
     fn shown(&self) -> String {
-        printable(self.0.path.name())
+        printable(self.snapshot().path.name())
     }
 }
 
@@ -178,19 +205,22 @@ impl UserData for Input {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_field_method_get("name", |_, input| Ok(input.shown()));
         fields.add_field_method_get("stem", |_, input| {
-            Ok(input.0.path.as_path().file_stem().map(printable).unwrap_or_default())
+            Ok(input.snapshot().path.as_path().file_stem().map(printable).unwrap_or_default())
         });
         fields.add_field_method_get("ext", |_, input| {
-            let ext = input.0.path.as_path().extension().map(printable);
+            let ext = input.snapshot().path.as_path().extension().map(printable);
             Ok(ext.unwrap_or_default().to_lowercase())
         });
-        fields.add_field_method_get("size", |_, input| Ok(input.0.size));
+        fields.add_field_method_get("size", |_, input| Ok(input.snapshot().size));
     }
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         add_reading(methods);
-        methods.add_meta_method(MetaMethod::Index, |_, _, name: String| -> mlua::Result<()> {
-            Err(unknown(&INPUT, &name))
+        methods.add_meta_method(MetaMethod::Index, |_, input, name: String| match input.other(&name) {
+            Some(other) => Ok(Some(other)),
+            // A file of a batch may be missing; a field that is not there is a mistake.
+            None if name.contains('.') => Ok(None),
+            None => Err(unknown(&INPUT, &name)),
         });
     }
 }

@@ -12,13 +12,14 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::store::error::{explain, is_busy};
 
 /// The schema's versions, oldest first. A released one never changes; a change is a new one.
-const VERSIONS: [&str; 6] = [
+const VERSIONS: [&str; 7] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
+    include_str!("schema/7.sql"),
 ];
 
 /// A writer waits this long for another process's transaction; ours take milliseconds.

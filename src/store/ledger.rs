@@ -12,15 +12,14 @@ use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::Result;
 use crate::event::id::Digest;
-use crate::event::input::{Fingerprint, InputChange, RawPath};
+use crate::event::input::{Fingerprint, InputChange, RawPath, Role};
 use crate::event::state::InputState;
 use crate::store::Store;
 use crate::store::column::{instant, json, micros, to_json};
 use crate::store::error::{explain, unreadable};
-use crate::store::log::insert;
-use crate::store::run::NewRun;
+use crate::store::then::Then;
 
 /// An input's row.
 pub type InputId = i64;
@@ -50,6 +49,16 @@ pub struct InputRow {
     pub claimed_path: Option<PathBuf>,
     /// Where it ends, relative to the project.
     pub final_path: Option<PathBuf>,
+    /// The row of the first file that was claimed with it: its own for a file alone.
+    pub parcel: InputId,
+    /// What it is for, when it goes with another file.
+    pub role: Option<Role>,
+    /// Whether it stands in the inbox though it was claimed; that version is not taken again.
+    pub kept: bool,
+    /// Where it goes when its runs succeeded.
+    pub on_success: Then,
+    /// Where it goes when not.
+    pub on_failure: Then,
 }
 
 /// One change of an input, as the ledger keeps it.
@@ -65,19 +74,6 @@ pub struct Change {
     pub to: InputState,
     /// Why.
     pub reason: Option<String>,
-}
-
-/// A file that was taken, and the runs it becomes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claim {
-    /// Its row.
-    pub input: InputId,
-    /// The version that was read.
-    pub fingerprint: Fingerprint,
-    /// Hash of what was read.
-    pub digest: Digest,
-    /// One run for each workflow that matches.
-    pub runs: Vec<NewRun>,
 }
 
 /// A file at the place from where it can be read for its runs.
@@ -141,41 +137,6 @@ impl Store {
         transaction.commit().await.map_err(failed)
     }
 
-    /// Claims files that were taken: their rows and the rows of all their runs, in one transaction.
-    ///
-    /// A file that is claimed already is an error (`store::claimed_twice`), and nothing is written.
-    pub async fn claim(&self, claims: &[Claim]) -> Result<()> {
-        let failed = |error| explain("claim a file", error);
-        let at = self.0.clock.now();
-        let mut writer = self.0.writer.lock().await;
-        let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
-        let mut events = Vec::new();
-        for claim in claims {
-            let workflows: Vec<&str> = claim.runs.iter().map(|run| run.workflow.as_str()).collect();
-            let reason = format!("claimed for {}", workflows.join(", "));
-            let before = turn(&mut transaction, claim.input, InputState::Claimed, Some(&reason), at).await?;
-            if before != InputState::Ready {
-                let message = format!("input {} is {before} and cannot be claimed", claim.input);
-                return Err(Diagnostic::new("store::claimed_twice", message)
-                    .help("two daemons on one project? `tidemill explain PATH` shows its history"));
-            }
-            remember(&mut transaction, claim.input, claim.fingerprint).await?;
-            sqlx::query("UPDATE inputs SET digest = ?2, workflows = ?3 WHERE id = ?1")
-                .bind(claim.input)
-                .bind(claim.digest.as_str())
-                .bind(to_json(&workflows)?)
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed)?;
-            for run in &claim.runs {
-                events.extend(insert(&mut transaction, run).await?);
-            }
-        }
-        transaction.commit().await.map_err(failed)?;
-        self.tell(events);
-        Ok(())
-    }
-
     /// Records where a claimed file will end (relative to the project), before it is moved there.
     pub async fn bound_for(&self, input: InputId, final_path: &Path) -> Result<()> {
         let writer = &mut *self.0.writer.lock().await;
@@ -188,13 +149,27 @@ impl Store {
             .map_err(|error| explain("record where a file goes", error))
     }
 
-    /// Records that a claimed file is through: `done`, `failed`, `rejected` or `gone`.
+    /// Records that a claimed file is through: `done`, `failed`, `rejected`, `duplicate` or `gone`.
     pub async fn finish(&self, input: InputId, state: InputState, reason: &str) -> Result<()> {
+        self.end(input, state, reason, "kept = 0").await
+    }
+
+    /// The same of a file that still stands in the inbox, unless another version came meanwhile.
+    pub async fn finish_kept(&self, input: InputId, state: InputState, reason: &str) -> Result<()> {
+        self.end(input, state, reason, "kept = kept").await
+    }
+
+    async fn end(&self, input: InputId, state: InputState, reason: &str, kept: &'static str) -> Result<()> {
         let failed = |error| explain("record a file as finished", error);
         let at = self.0.clock.now();
         let mut writer = self.0.writer.lock().await;
         let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         turn(&mut transaction, input, state, Some(reason), at).await?;
+        // A duplicate with a claimed path is one that is still to be put away.
+        let sql = format!(
+            "UPDATE inputs SET {kept}, claimed_path = iif(state = 'duplicate', NULL, claimed_path) WHERE id = ?1"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(sql)).bind(input).execute(&mut *transaction).await.map_err(failed)?;
         transaction.commit().await.map_err(failed)
     }
 
@@ -207,12 +182,6 @@ impl Store {
             .map_err(|error| explain("read the ledger", error))?
             .map(|row| decode(&row))
             .transpose()
-    }
-
-    /// Where the file of a claimed input stands, absolute: what its runs read. `None` when it was not claimed.
-    pub async fn claimed(&self, input: InputId) -> Result<Option<PathBuf>> {
-        let row = self.input(input).await?;
-        Ok(row.and_then(|row| row.claimed_path).map(|path| self.folder().join(path)))
     }
 
     /// Inputs in one of `states`, oldest first.
@@ -275,7 +244,8 @@ async fn enter(connection: &mut SqliteConnection, change: &InputChange, at: Time
     let [size, mtime_ns, inode, device] = numbers(change.fingerprint);
     // The same list as in the index `inputs_waiting`: the one row of a file that stands in the inbox.
     let waiting: Option<InputId> = sqlx::query_scalar(
-        "SELECT id FROM inputs WHERE path = ?1 AND state IN ('seen', 'settling', 'ready', 'ignored', 'blocked')",
+        "SELECT id FROM inputs WHERE path = ?1 AND state IN
+         ('seen', 'settling', 'ready', 'ignored', 'blocked', 'incomplete', 'root_absent')",
     )
     .bind(path)
     .fetch_optional(&mut *connection)
@@ -286,6 +256,12 @@ async fn enter(connection: &mut SqliteConnection, change: &InputChange, at: Time
         remember(connection, input, change.fingerprint).await?;
         return Ok(input);
     }
+    // Another version stands there now.
+    sqlx::query("UPDATE inputs SET kept = 0 WHERE path = ?1 AND kept")
+        .bind(path)
+        .execute(&mut *connection)
+        .await
+        .map_err(failed)?;
     let input: InputId = sqlx::query_scalar(
         "INSERT INTO inputs (path, size, mtime_ns, inode, device, state, reason, first_seen, changed_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) RETURNING id",
@@ -306,7 +282,11 @@ async fn enter(connection: &mut SqliteConnection, change: &InputChange, at: Time
 }
 
 /// Keeps which version of the file the row is about.
-async fn remember(connection: &mut SqliteConnection, input: InputId, version: Fingerprint) -> Result<()> {
+pub(super) async fn remember(
+    connection: &mut SqliteConnection,
+    input: InputId,
+    version: Fingerprint,
+) -> Result<()> {
     let [size, mtime_ns, inode, device] = numbers(version);
     sqlx::query("UPDATE inputs SET size = ?2, mtime_ns = ?3, inode = ?4, device = ?5 WHERE id = ?1")
         .bind(input)
@@ -321,7 +301,7 @@ async fn remember(connection: &mut SqliteConnection, input: InputId, version: Fi
 }
 
 /// Turns an input to a state and gives the one before. That it is there already, for the same reason, is no change.
-async fn turn(
+pub(super) async fn turn(
     connection: &mut SqliteConnection,
     input: InputId,
     to: InputState,
@@ -372,7 +352,7 @@ async fn note(
     .map_err(|error| explain("record a change of an input", error))
 }
 
-fn bytes(path: &Path) -> &[u8] {
+pub(super) fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
@@ -386,7 +366,7 @@ fn numbers(fingerprint: Fingerprint) -> [i64; 4] {
     ]
 }
 
-fn decode(row: &SqliteRow) -> Result<InputRow> {
+pub(super) fn decode(row: &SqliteRow) -> Result<InputRow> {
     let failed = |error| explain("read the ledger", error);
     let number = |column: &str| row.try_get::<i64, _>(column).map_err(failed);
     let path = |column: &str| -> Result<Option<PathBuf>> {
@@ -394,8 +374,14 @@ fn decode(row: &SqliteRow) -> Result<InputRow> {
         Ok(bytes.map(|bytes| PathBuf::from(OsString::from_vec(bytes))))
     };
     let digest: Option<&str> = row.try_get("digest").map_err(failed)?;
+    let id = number("id")?;
+    let role: Option<&str> = row.try_get("role").map_err(failed)?;
+    let then = |column: &str| -> Result<Then> {
+        let bytes: Option<&[u8]> = row.try_get(column).map_err(failed)?;
+        Then::decode(bytes).ok_or_else(|| unreadable("where a file goes"))
+    };
     Ok(InputRow {
-        id: number("id")?,
+        id,
         path: RawPath::new(path("path")?.unwrap_or_default()),
         fingerprint: Fingerprint {
             size: number("size")?.cast_unsigned(),
@@ -411,6 +397,11 @@ fn decode(row: &SqliteRow) -> Result<InputRow> {
         changed_at: instant(row, "changed_at")?,
         claimed_path: path("claimed_path")?,
         final_path: path("final_path")?,
+        parcel: row.try_get::<Option<InputId>, _>("parcel").map_err(failed)?.unwrap_or(id),
+        role: role.and_then(Role::parse),
+        kept: row.try_get("kept").map_err(failed)?,
+        on_success: then("on_success")?,
+        on_failure: then("on_failure")?,
     })
 }
 

@@ -5,6 +5,7 @@
 //! (`BEGIN IMMEDIATE`), each is one transaction, and each is on the disk before it is reported.
 
 mod blobs;
+mod claim;
 mod column;
 mod controls;
 mod database;
@@ -23,6 +24,7 @@ mod run;
 mod salvage;
 mod schedules;
 mod skips;
+mod then;
 mod versions;
 
 use std::fmt;
@@ -34,16 +36,18 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, broadcast};
 
 pub use crate::store::blobs::{Blobs, Stray};
+pub use crate::store::claim::{Claim, Claimed, ClaimedFile, DropRun};
 pub use crate::store::controls::Paused;
 pub use crate::store::hooks::{Heard, RequestKey};
-pub use crate::store::ledger::{Change, Claim, InputId, InputRow, Taken};
+pub use crate::store::ledger::{Change, InputId, InputRow, Taken};
 pub use crate::store::outbox::{Attempted, Delivery, DeliveryState};
 pub use crate::store::quarantine::QUARANTINED;
 pub use crate::store::queue::{Lease, Waiting};
 pub use crate::store::run::{NewRun, RunFilter, RunRow};
-pub use crate::store::salvage::{ClaimedFile, FirstPage, Salvaged, Table, salvage};
+pub use crate::store::salvage::{FirstPage, LeftFile, Salvaged, Table, salvage};
 pub use crate::store::schedules::{Fire, Made};
 pub use crate::store::skips::{MadeRun, Skip};
+pub use crate::store::then::Then;
 pub use crate::store::versions::Version;
 
 use crate::clock::{Clock, SystemClock};

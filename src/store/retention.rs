@@ -15,10 +15,11 @@ use crate::store::error::explain;
 /// NULL, so that its opposite is the rest.
 const OUTLIVED: &str =
     "(runs.ended_at IS NOT NULL AND runs.ended_at < ?1 AND (runs.input IS NULL OR runs.input IN
-    (SELECT id FROM inputs WHERE state IN ('done', 'failed', 'rejected', 'gone'))))";
+    (SELECT id FROM inputs WHERE state IN ('done', 'failed', 'rejected', 'duplicate', 'gone'))))";
 
 /// An input that was through before `?1` and has no run but those that are forgotten with it.
-const INPUTS: &str = "inputs.changed_at < ?1 AND inputs.state IN ('done', 'failed', 'rejected', 'gone')
+const INPUTS: &str = "inputs.changed_at < ?1 AND inputs.state IN ('done', 'failed', 'rejected', 'duplicate', 'gone')
+    AND NOT inputs.kept
     AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.input = inputs.id AND (runs.ended_at IS NULL OR runs.ended_at >= ?1))";
 
 /// Before the first run ever: nothing ended before it.

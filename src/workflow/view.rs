@@ -1,6 +1,6 @@
 //! What a hook may know of its run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -27,8 +27,23 @@ pub struct RunView {
     pub fired: Option<Fired>,
     /// 0, then one more for each repair.
     pub attempt: u32,
-    /// What it works on: none or one file.
+    /// What it works on, in the order of paths: none, one file, or a batch.
     pub inputs: Vec<Snapshot>,
+}
+
+impl RunView {
+    /// The path of an input below the folder that all inputs lie in: the name of a single one.
+    pub fn below<'a>(&self, input: &'a Snapshot) -> &'a Path {
+        let folders = self.inputs.iter().filter_map(|input| input.path.as_path().parent());
+        let common = folders
+            .map(Path::to_owned)
+            .reduce(|common, folder| {
+                common.ancestors().find(|above| folder.starts_with(above)).unwrap_or(Path::new("")).to_owned()
+            })
+            .unwrap_or_default();
+        let path = input.path.as_path();
+        path.strip_prefix(common).unwrap_or(path)
+    }
 }
 
 /// An input file as the run keeps it: nobody changes it while the run works.

@@ -70,7 +70,28 @@
 
 ---What `mill.drop` takes.
 ---@class tidemill.Drop
----@field glob string Pattern relative to the inbox: `*` within a folder, `**` across folders, `{a,b}`, `[0-9]`.
+---@field glob string Pattern relative to the inbox: `*` within a folder, `**` across folders, `{a,b}`, `[0-9]`; `{case}` captures a part of the path, which becomes `run.params.case`.
+---@field settle? string|number How long a file must be quiet; `settle` under [watch] without. 0 is allowed.
+---@field min_size? string|integer A file with fewer bytes is waited for; 1 without, so that empty files are.
+---@field max_size? string|integer A file with more bytes is left where it is.
+---@field ready_when? string Name of the file that says that another is complete: `{name}.done`, `{stem}.ok`.
+---@field params_from? string Name of the JSON file whose values become `run.params`: `{stem}.json`. It is waited for, and is no input.
+---@field batch? tidemill.Batch Which files make one run together.
+---@field existing? "process"|"ignore"|"since_last_run" Files that stand there when watching starts: they are taken (without), left until they change, or left only the first time.
+---@field dedupe? "none"|"path"|"content"|"path+content" What makes a file the same as one of a run that succeeded or works: it makes no run then. `none` without.
+---@field window? string|number How far back `dedupe` looks; as far as the history goes without.
+---@field order? "arrival"|"name"|"mtime" In which order files that are complete at once are taken: `arrival` without.
+---@field on_success? tidemill.Afterwards Where a file goes when its runs succeeded: mill.move, mill.keep, mill.delete; `processed/` without.
+---@field on_failure? tidemill.Afterwards Where it goes when not, with the reason beside it; `failed/` without.
+---@field symlinks? "ignore"|"inside" `inside` follows links to files in the inbox or in a folder of `links_to` under [watch]; none are followed without.
+
+---Which files make one run together, and when all of them are there.
+---@class tidemill.Batch
+---@field by string What its files have in common: "folder", "stem", or a pattern of names whose captures count: `{customer}-*.csv`.
+---@field require? string[] Globs of names; each must have a file.
+---@field quiet? string|number How long nothing of it may change; what `settle` says without.
+---@field max? integer So many files go at once, without further waiting.
+---@field timeout? string|number After so long without a change one that is not complete is given up, and stays where it is.
 
 ---What `mill.schedule` takes: one of `cron`, `every` and `at`, and what holds for all three.
 ---@class tidemill.Schedule
@@ -172,8 +193,8 @@
 ---@field trigger string `drop`, `schedule`, `webhook` or `manual`.
 ---@field params table<string, any> What the trigger knows besides the files, e.g. parts of a path.
 ---@field attempt integer 0, then one more for each repair.
----@field input? tidemill.Input The first input; nil when the run has none.
----@field inputs tidemill.Input[] All inputs.
+---@field input? tidemill.Input The first input; nil when the run has none. Of a batch, `run.input["meta.json"]` is the file of that name, nil when there is none.
+---@field inputs tidemill.Input[] All inputs, in the order of their paths.
 ---@field queued_at string When it was queued, as 2026-11-30T06:00:00Z.
 ---@field scheduled_at? tidemill.Time The instant it is for; nil when no schedule started it.
 ---@field previous_scheduled_at? tidemill.Time The instant of the run before it by the same schedule; nil for the first.
@@ -224,10 +245,23 @@ local mill = {}
 ---@return tidemill.Declared
 function mill.workflow(options) end
 
----Starts a run for every file dropped into the inbox under a matching path.
+---Starts a run for every file, or batch of files, dropped into the inbox under a matching path.
 ---@param options tidemill.Drop
 ---@return tidemill.Trigger
 function mill.drop(options) end
+
+---For `on_success` and `on_failure` of a drop: into this folder of the project, which may name captures of the glob: `archive/{case}`.
+---@param folder string
+---@return tidemill.Afterwards
+function mill.move(folder) end
+
+---For `on_success` and `on_failure` of a drop: the file stays in the inbox, and runs again when it has changed.
+---@return tidemill.Afterwards
+function mill.keep() end
+
+---For `on_success` and `on_failure` of a drop: the file is removed.
+---@return tidemill.Afterwards
+function mill.delete() end
 
 ---Starts a run at every instant of a cron pattern, an interval or a list of times.
 ---@param options tidemill.Schedule

@@ -84,10 +84,10 @@ async fn a_writer_that_goes_on_after_the_claim_is_found_out() {
     assert_eq!(inbox.settle().await, 1);
     writer.write_all(b"def").unwrap();
     let run = inbox.runs().await.remove(0);
-    let claimed = inbox.store.claimed(run.input.unwrap()).await.unwrap();
+    let claimed = inbox.store.claimed_files(&run).await.unwrap();
     let folder = RunFolder::new(&inbox.project.path(".tidemill"), &run.id);
     RunFolder::make(folder.input(0).parent().unwrap()).unwrap();
-    let refused = inputs::snapshots(&run.inputs, claimed.as_deref(), &folder).unwrap_err();
+    let refused = inputs::snapshots(&run.inputs, &claimed, &folder).unwrap_err();
     assert_eq!(refused.code(), "input::changed");
 }
 

@@ -13,6 +13,7 @@ use tidemill::event::input::RawPath;
 use tidemill::event::state::InputState;
 use tidemill::store::InputRow;
 use tidemill::trigger::drop_folder::scan::Root;
+use tidemill::workflow::trigger::Drop;
 
 use super::{Inbox, SETTLE};
 use crate::support::project::Project;
@@ -62,6 +63,16 @@ async fn an_old_time_of_the_file_does_not_make_it_complete() {
     assert_eq!(inbox.tick().await, 0);
     assert_eq!(inbox.after(SETTLE.checked_sub(Duration::from_millis(1)).unwrap()).await, 0);
     assert_eq!(inbox.after(Duration::from_millis(1)).await, 1);
+}
+
+#[tokio::test]
+async fn a_change_of_rights_is_no_change() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut inbox = Inbox::new().await;
+    inbox.project.put("inbox/a.csv", "abc");
+    inbox.tick().await;
+    fs::set_permissions(inbox.project.path("inbox/a.csv"), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(inbox.after(SETTLE).await, 1);
 }
 
 #[tokio::test]
@@ -121,9 +132,17 @@ async fn names_of_any_bytes_are_taken() {
 }
 
 #[tokio::test]
-async fn an_empty_file_becomes_a_run_that_can_say_so() {
+async fn an_empty_file_waits_until_it_grows_unless_its_drop_takes_it() {
     let mut inbox = Inbox::new().await;
     inbox.project.put("inbox/empty.csv", "");
+    assert_eq!(inbox.settle().await, 0);
+    let reason = "it is empty; it waits until it has 1 B (`min_size` of energy)";
+    assert_eq!(inbox.standing("empty.csv").await, (InputState::Settling, reason.to_owned()));
+    inbox.project.put("inbox/empty.csv", "x");
+    assert_eq!(inbox.settle().await, 1);
+
+    let project = Project::new().file("inbox/empty.csv", "");
+    let mut inbox = Inbox::dropping(project, Drop { min_size: 0, ..Drop::new("*") }).await;
     assert_eq!(inbox.settle().await, 1);
     assert_eq!(inbox.runs().await[0].inputs[0].size, 0);
 }
@@ -217,7 +236,8 @@ async fn an_absent_inbox_deletes_nothing() {
     inbox.tick().await;
     fs::rename(inbox.project.path("inbox"), inbox.project.path("unmounted")).unwrap();
     assert_eq!((inbox.look().root, inbox.tick().await), (Root::Absent, 0));
-    assert_eq!(inbox.standing("a.csv").await.0, InputState::Seen);
+    let reason = "the inbox is not there; it is waited for";
+    assert_eq!(inbox.standing("a.csv").await, (InputState::RootAbsent, reason.to_owned()));
     fs::rename(inbox.project.path("unmounted"), inbox.project.path("inbox")).unwrap();
     assert_eq!(inbox.after(SETTLE).await, 1);
 }

@@ -20,7 +20,7 @@ fn a_path_is_judged_by_the_folders_above_it_too() {
 
     assert_eq!(look("energy/a.csv"), Some(("energy/a.csv".to_owned(), Sight::File)));
     assert_eq!(look("energy"), Some(("energy".to_owned(), Sight::Other("a folder"))));
-    assert_eq!(look("link/a.csv"), Some(("link".to_owned(), Sight::Other("a symbolic link"))));
+    assert_eq!(look("link/a.csv"), Some(("link".to_owned(), Sight::Link("was not followed"))));
     assert_eq!(look("energy/b.csv"), None);
     assert_eq!(look("nowhere/b.csv"), None);
     for path in [".git/config", "@eaDir/x/a.csv"] {

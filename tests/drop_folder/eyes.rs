@@ -14,7 +14,7 @@ use tidemill::trigger::drop_folder::scan::{Alone, Root, Scan, Sight, scan};
 use tidemill::trigger::drop_folder::scope::{Depth, Scope};
 use tidemill::trigger::drop_folder::watch::{Machine, Watch};
 
-use super::daemon::soon;
+use super::harness::soon;
 
 /// A disk of this machine, which tells of changes.
 pub(super) const DISK: Machine = Machine::THIS;

@@ -7,7 +7,8 @@ use std::path::Path;
 use tidemill::event::state::{InputState, RunState};
 use tidemill::store::Store;
 
-use super::daemon::{ended, left_behind, watching};
+use super::crash::{ended, left_behind};
+use super::harness::watching;
 use crate::support::project::Project;
 
 /// A file whose run has ended in that state, and which is bound for there. Gives where it is still kept.

@@ -11,7 +11,7 @@ use tidemill::trigger::drop_folder::scan::{Alone, Root, Scan, scan};
 use tidemill::trigger::drop_folder::scope::{Depth, Scope};
 use tidemill::trigger::drop_folder::watch::Watch;
 
-use super::daemon::soon;
+use super::harness::soon;
 use crate::support::project::Project;
 
 /// An inbox that is watched and was looked at once.

@@ -24,8 +24,8 @@ use tidemill::trigger::drop_folder::scan::Sight;
 use tidemill::trigger::drop_folder::watch::Machine;
 use tokio::sync::Notify;
 
-use super::daemon::soon;
 use super::eyes::{DEAF, DISK, Eyes, SHARE};
+use super::harness::soon;
 
 const BOTH: [Machine; 2] = [DISK, SHARE];
 

@@ -6,6 +6,7 @@ use tidemill::event::input::RawPath;
 use tidemill::event::state::InputState;
 use tidemill::run::intake::notice::Notice;
 use tidemill::workflow::queueing::Queueing;
+use tidemill::workflow::trigger::Drop;
 
 use super::work::{Mill, queue, route, store};
 use crate::support::clock::ManualClock;
@@ -19,7 +20,7 @@ async fn with_a_full_queue_files_stay_in_the_inbox_until_fewer_runs_wait() {
     before.pause(None).await.unwrap();
     queue(&before, &[("run-1", "other"), ("run-2", "other")]).await;
     let mut dropped = route("energy", Queueing::default());
-    dropped.globs = vec!["*.csv".to_owned()];
+    dropped.drops = vec![Drop::new("*.csv")];
     let mut mill = Mill::start(&project, &clock, vec![dropped], &[]).await;
     let notice = mill.notice(|notice| matches!(notice, Notice::Paused { .. })).await;
     assert!(matches!(notice, Notice::Paused { why, .. } if why.code == "watch::queue_full"));

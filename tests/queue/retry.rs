@@ -10,6 +10,7 @@ use tidemill::run::folder::RunFolder;
 use tidemill::run::retry::{By, retry};
 use tidemill::store::RunRow;
 use tidemill::workflow::queueing::Queueing;
+use tidemill::workflow::trigger::Drop;
 
 use super::work::{Act, Mill, ended, new_run, queue, route, store};
 use crate::support::clock::ManualClock;
@@ -32,7 +33,7 @@ async fn failed() -> (Project, Arc<ManualClock>, RunRow) {
     let project = project().file("inbox/energy/a.csv", "abc");
     let clock = Arc::new(ManualClock::new());
     let mut dropped = route("energy", Queueing::default());
-    dropped.globs = vec!["energy/*.csv".to_owned()];
+    dropped.drops = vec![Drop::new("energy/*.csv")];
     let mut mill = Mill::start(&project, &clock, vec![dropped], &[Act::Err("image::build_failed")]).await;
     let run = mill.begun().await.id;
     let row = mill.end_of(run.as_str()).await;

@@ -106,7 +106,7 @@ pub(super) async fn queue(store: &Store, runs: &[(&str, &str)]) {
 pub(super) fn route(workflow: &str, queueing: Queueing) -> WorkflowRoute {
     WorkflowRoute {
         workflow: workflow.to_owned(),
-        globs: Vec::new(),
+        drops: Vec::new(),
         schedules: Vec::new(),
         webhooks: Vec::new(),
         model: "analyst".to_owned(),

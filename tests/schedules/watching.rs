@@ -80,7 +80,7 @@ pub(super) async fn open(project: &Project, now: &str, schedule: &Schedule, end:
     let tell = Tell::to(move |notice| drop(say.send(notice)));
     let route = WorkflowRoute {
         workflow: "report".to_owned(),
-        globs: Vec::new(),
+        drops: Vec::new(),
         schedules: vec![schedule.clone()],
         webhooks: Vec::new(),
         model: "analyst".to_owned(),

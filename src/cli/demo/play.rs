@@ -115,7 +115,7 @@ mod tests {
             workflow: "energy-anomalies".into(),
             schedules: Vec::new(),
             webhooks: Vec::new(),
-            globs: vec![glob.into()],
+            drops: vec![crate::workflow::trigger::Drop::new(glob)],
             model: "analyst".into(),
             bundle: store.blobs().put("script").await.unwrap(),
             sandbox: crate::workflow::sandbox::Kind::Docker,

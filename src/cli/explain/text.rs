@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::cli::explain::{Explanation, Now, Past};
+use crate::cli::explain::{Explanation, Matched, Now, Past};
 use crate::config::Project;
-use crate::event::input::{RawPath, printable};
+use crate::event::input::{Fingerprint, RawPath, printable};
 use crate::event::state::InputState;
 use crate::trigger::drop_folder::names::ignored_file;
 use crate::workflow::units::show_duration;
@@ -50,8 +50,9 @@ fn now(text: &mut String, explanation: &Explanation, project: &Project) {
             writeln!(text, "  now: left alone, because {} is {reason}", path.display())
         }
         Now::Left { state, reason, .. } => writeln!(text, "  now: {state}: {reason}"),
-        Now::Waits => {
-            writeln!(text, "  now: {}", waiting(explanation.history.last(), explanation.watched, project))
+        Now::Waits(version) => {
+            let last = explanation.history.last();
+            writeln!(text, "  now: {}", waiting(last, *version, explanation.watched, project))
         }
     };
     if !explanation.watched {
@@ -60,20 +61,39 @@ fn now(text: &mut String, explanation: &Explanation, project: &Project) {
 }
 
 /// A file that is to be taken, and is not yet.
-fn waiting(last: Option<&Past>, watched: bool, project: &Project) -> String {
+fn waiting(last: Option<&Past>, version: Fingerprint, watched: bool, project: &Project) -> String {
     let quiet = show_duration(project.config.watch.settle);
+    if let Some(Past { row, .. }) = last
+        && row.kept
+        && row.fingerprint == version
+    {
+        return format!(
+            "{}: it was taken as it is, and stays here; it runs again when it has changed",
+            row.state
+        );
+    }
     match last.map(|past| (&past.row.state, past.row.reason.as_deref())) {
         Some((InputState::Seen | InputState::Settling, Some(reason))) if watched => {
             format!("still settling: {reason}")
         }
         Some((InputState::Blocked, Some(reason))) => format!("blocked: {reason}; it is tried again"),
+        Some((state @ (InputState::Incomplete | InputState::RootAbsent), Some(reason))) => {
+            format!("{state}: {reason}")
+        }
+        // By its name it would be taken; that it stood there before, only the ledger knows.
+        Some((state @ InputState::Ignored, Some(reason))) if reason.ends_with("(rule `existing`)") => {
+            format!("{state}: {reason}")
+        }
         _ => format!("it waits; it counts as complete when it has not changed for {quiet}"),
     }
 }
 
 fn workflows(text: &mut String, explanation: &Explanation) {
-    for (workflow, glob) in &explanation.matches {
-        let _ = writeln!(text, "  starts {workflow}: `{glob}` matches");
+    for drop in &explanation.matches {
+        let _ = writeln!(text, "  starts {}: `{}` matches", drop.workflow, drop.glob);
+        if !drop.options.is_empty() {
+            let _ = writeln!(text, "    with {}", drop.options.join(", "));
+        }
     }
     for (workflow, glob) in &explanation.misses {
         let _ = writeln!(text, "  not {workflow}: `{glob}` does not match");
@@ -96,12 +116,14 @@ fn afterwards(text: &mut String, explanation: &Explanation, project: &Project) {
     }
     let folders = &project.config.folders;
     let path = explanation.path.display();
-    let _ = writeln!(
-        text,
-        "  afterwards: {}/{path} when every run succeeds, {}/{path} with the reason beside it when not",
-        folders.processed.display(),
-        folders.failed.display()
-    );
+    let usual = |said: fn(&Matched) -> bool| explanation.matches.iter().all(said);
+    if usual(|drop| drop.on_success.is_none()) {
+        let _ =
+            writeln!(text, "  afterwards: {}/{path} when every run succeeds", folders.processed.display());
+    }
+    if usual(|drop| drop.on_failure.is_none()) {
+        let _ = writeln!(text, "  else: {}/{path} with the reason beside it", folders.failed.display());
+    }
 }
 
 fn history(text: &mut String, history: &[Past]) {

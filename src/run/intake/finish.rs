@@ -14,7 +14,8 @@ use crate::event::state::{InputState, RunState};
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::place::relocate;
 use crate::run::intake::{names, place, reason};
-use crate::store::{InputId, InputRow, RunRow, Store};
+use crate::store::{InputId, InputRow, RunRow, Store, Then};
+use crate::trigger::drop_folder::parcel::common;
 
 /// Puts files away, one at a time: two runs of one file may end at once.
 #[derive(Debug)]
@@ -30,77 +31,160 @@ impl Putter {
         Self { project, store, tell, one: Mutex::new(()) }
     }
 
-    /// Puts an input away if all its runs have ended and it was not put away before.
+    /// Puts an input away, with all that was claimed with it, if all their runs have ended and that was not done before.
     ///
     /// What was done before a crash is found and not done again.
     pub(crate) async fn put_away(&self, input: InputId) -> Result<()> {
         let _one = self.one.lock().await;
-        let Some(row) = self.store.input(input).await? else {
+        let runs = self.store.runs_of_parcel(input).await?;
+        if runs.is_empty() || !runs.iter().all(|run| run.state.is_end()) {
+            return Ok(());
+        }
+        let rows = self.store.parcel(input).await?;
+        let common = common(rows.iter().map(|row| row.path.as_path()));
+        for row in rows.iter().filter(|row| row.state == InputState::Claimed) {
+            let own: Vec<RunRow> = runs
+                .iter()
+                .filter(|run| run.inputs.iter().any(|file| file.path == row.path))
+                .cloned()
+                .collect();
+            // What goes with a file ends as all of it does.
+            let own = if own.is_empty() { runs.clone() } else { own };
+            let state = end_of(&own);
+            // One reason for all that was claimed together.
+            let text = if state == InputState::Done || row.id != row.parcel {
+                None
+            } else {
+                let folders = &self.project.config.folders;
+                Some(reason::text(&row.path, &folders.failed, &folders.inbox, &self.stories(&own).await?))
+            };
+            let mark = own.last().map_or("", |run| run.id.as_str());
+            self.put(row, common.as_path(), End { state, why: "all its runs ended", text, mark }).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts files away that are the same as those of a run before, with the reason beside the first one.
+    pub(crate) async fn put_duplicates_away(&self, input: InputId) -> Result<()> {
+        let _one = self.one.lock().await;
+        let rows = self.store.parcel(input).await?;
+        let common = common(rows.iter().map(|row| row.path.as_path()));
+        for row in rows.iter().filter(|row| row.state == InputState::Duplicate && row.claimed_path.is_some())
+        {
+            let why = row.reason.as_deref().unwrap_or_default();
+            let text = (row.id == row.parcel).then(|| reason::duplicate(&row.path, why));
+            let mark = format!("again-{}", row.id);
+            self.put(row, common.as_path(), End { state: InputState::Duplicate, why, text, mark: &mark })
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Puts one file where it goes.
+    async fn put(&self, row: &InputRow, common: &Path, end: End<'_>) -> Result<()> {
+        let Some(claimed) = row.claimed_path.as_ref().map(|path| self.store.folder().join(path)) else {
             return Ok(());
         };
-        let runs = self.store.runs_of(input).await?;
-        let all_ended = !runs.is_empty() && runs.iter().all(|run| run.state.is_end());
-        let (InputState::Claimed, Some(claimed), true) = (row.state, &row.claimed_path, all_ended) else {
-            return Ok(());
+        let home = self.project.inbox().join(row.path.as_path());
+        let then = match end.state {
+            InputState::Done | InputState::Duplicate => &row.on_success,
+            _ => &row.on_failure,
         };
-        let claimed = self.store.folder().join(claimed);
-        let state = end_of(&runs);
-        let to = if exists(&claimed) {
-            Some(self.carry(&row, &claimed, state, &runs).await?)
+        let (to, what) = match then {
+            Then::Keep => {
+                remove(&claimed)?;
+                (
+                    Some(self.project.config.folders.inbox.join(row.path.as_path())),
+                    "it stays in the inbox".to_owned(),
+                )
+            }
+            Then::Delete => {
+                leave_inbox(row, &home)?;
+                remove(&claimed)?;
+                (None, "it was removed".to_owned())
+            }
+            Then::Usual | Then::Into(_) => match self.bring(row, common, &claimed, &home, &end).await? {
+                Some(path) => {
+                    let stands = format!("it stands in {}", shown(&path));
+                    (Some(path), stands)
+                }
+                None => (None, String::new()),
+            },
+        };
+        let (state, why) = if what.is_empty() {
+            (InputState::Gone, format!("{}, and it was taken out of .tidemill by someone else", end.why))
         } else {
-            // Moved before a crash, or taken away by someone.
-            row.final_path.clone().filter(|path| exists(&self.project.root.join(path)))
+            (end.state, format!("{}; {what}", end.why))
         };
-        let (state, why) = match &to {
-            Some(path) => (state, format!("all its runs ended; it stands in {}", shown(path))),
-            None => (
-                InputState::Gone,
-                "all its runs ended, and it was taken out of .tidemill by someone else".to_owned(),
-            ),
-        };
-        self.store.finish(input, state, &why).await?;
+        if row.role.is_none() && *then == Then::Keep {
+            self.store.finish_kept(row.id, state, &why).await?;
+        } else {
+            self.store.finish(row.id, state, &why).await?;
+        }
         if let Some(folder) = claimed.parent() {
             // Empty by now; that it is not, or is gone, harms nobody.
             let _ = std::fs::remove_dir(folder);
         }
-        self.tell.say(Notice::PutAway { path: row.path, state, to: to.map(RawPath::new) });
+        if row.role.is_none() {
+            self.tell.say(Notice::PutAway { path: row.path.clone(), state, to: to.map(RawPath::new) });
+        }
         Ok(())
     }
 
-    /// Moves the file to a name that is free. Gives where it stands, relative to the project.
-    async fn carry(
+    /// Brings a file to its folder: the original where it was copied, else what was taken. `None` when neither is there.
+    async fn bring(
         &self,
         row: &InputRow,
+        common: &Path,
         claimed: &Path,
-        state: InputState,
-        runs: &[RunRow],
-    ) -> Result<PathBuf> {
-        let folders = &self.project.config.folders;
-        let base = if state == InputState::Done { &folders.processed } else { &folders.failed };
-        let text = match state {
-            InputState::Done => None,
-            _ => Some(reason::text(&row.path, base, &folders.inbox, &self.stories(runs).await?)),
-        };
-        let run = runs.last().map_or("", |run| run.id.as_str());
+        home: &Path,
+        end: &End<'_>,
+    ) -> Result<Option<PathBuf>> {
+        // Moved before a crash.
+        let moved = row
+            .final_path
+            .clone()
+            .filter(|path| place::stands(&self.project.root.join(path), row.fingerprint));
+        if let Some(path) = moved {
+            remove(claimed)?;
+            return Ok(Some(path));
+        }
+        if !exists(claimed) {
+            // Over to another file system, or taken away by someone.
+            return Ok(row.final_path.clone().filter(|path| exists(&self.project.root.join(path))));
+        }
+        let original = row.kept && place::stands(home, row.fingerprint) && !place::is_read_only(home);
+        let to = self.carry(row, common, if original { home } else { claimed }, end).await?;
+        if original {
+            remove(claimed)?;
+        } else {
+            leave_inbox(row, home)?;
+        }
+        Ok(Some(to))
+    }
+
+    /// Moves a file to a name that is free. Gives where it stands, relative to the project.
+    async fn carry(&self, row: &InputRow, common: &Path, from: &Path, end: &End<'_>) -> Result<PathBuf> {
+        let place = self.place_of(row, common, end.state);
         for attempt in 0..names::ATTEMPTS {
-            let to = base.join(names::numbered(row.path.as_path(), run, attempt));
+            let to = names::numbered(&place, end.mark, attempt);
             let absolute = self.project.root.join(&to);
             let beside = names::beside(&absolute, reason::SUFFIX);
             // A reason that stands there belongs to another file, unless this one was on its way to it.
             let ours = row.final_path.as_deref() == Some(&to);
-            let failed = |error: std::io::Error| unmovable(&to, error);
             if ours && is_copied(row, &absolute) {
-                std::fs::remove_file(claimed).map_err(failed)?;
+                remove(from)?;
                 return Ok(to);
             }
-            if exists(&absolute) || (text.is_some() && exists(&beside) && !ours) {
+            if exists(&absolute) || (end.text.is_some() && exists(&beside) && !ours) {
                 continue;
             }
             self.store.bound_for(row.id, &to).await?;
-            if let Some(text) = &text {
-                write(&beside, text, run).map_err(failed)?;
+            let failed = |error: std::io::Error| unmovable(&to, error);
+            if let Some(text) = &end.text {
+                write(&beside, text, end.mark).map_err(failed)?;
             }
-            match relocate(claimed, &absolute) {
+            match relocate(from, &absolute) {
                 Ok(()) => return Ok(to),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(error)),
@@ -108,9 +192,30 @@ impl Putter {
         }
         Err(Diagnostic::new(
             "watch::no_free_name",
-            format!("no name is free for {} in {}", row.path.display(), base.display()),
+            format!(
+                "no name is free for {} in {}",
+                row.path.display(),
+                shown(place.parent().unwrap_or(&place))
+            ),
         )
         .help("make room there; the file is kept in .tidemill/claimed"))
+    }
+
+    /// Where a file goes if the name is free, relative to the project. Under a folder of its drop it stands as it stood
+    /// among the files it was claimed with.
+    fn place_of(&self, row: &InputRow, common: &Path, state: InputState) -> PathBuf {
+        let folders = &self.project.config.folders;
+        let (then, usual) = match state {
+            InputState::Done | InputState::Duplicate => (&row.on_success, &folders.processed),
+            _ => (&row.on_failure, &folders.failed),
+        };
+        match then {
+            Then::Into(folder) => {
+                let path = row.path.as_path();
+                folder.join(path.strip_prefix(common).unwrap_or(path))
+            }
+            _ => usual.join(row.path.as_path()),
+        }
     }
 
     /// The runs that did not succeed, with what the last check found.
@@ -132,6 +237,17 @@ impl Putter {
     }
 }
 
+/// How a file ends.
+struct End<'a> {
+    state: InputState,
+    /// Why, for the ledger.
+    why: &'a str,
+    /// What is written beside it.
+    text: Option<String>,
+    /// What is put into its name where that is taken.
+    mark: &'a str,
+}
+
 /// What the ends of its runs mean for a file.
 fn end_of(runs: &[RunRow]) -> InputState {
     if runs.iter().all(|run| run.state == RunState::Succeeded) {
@@ -140,6 +256,22 @@ fn end_of(runs: &[RunRow]) -> InputState {
         InputState::Rejected
     } else {
         InputState::Failed
+    }
+}
+
+/// What was copied and is not kept leaves the inbox: that version of the file, or the link.
+fn leave_inbox(row: &InputRow, home: &Path) -> Result<()> {
+    if row.kept && (place::stands(home, row.fingerprint) || home.is_symlink()) {
+        return remove(home);
+    }
+    Ok(())
+}
+
+/// Removes a file; that it is gone already is no error.
+fn remove(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(unmovable(path, error)),
+        _ => Ok(()),
     }
 }
 
@@ -159,10 +291,10 @@ fn shown(path: &Path) -> String {
 }
 
 /// Written beside and renamed: nobody reads half a reason.
-fn write(path: &Path, text: &str, run: &str) -> std::io::Result<()> {
+fn write(path: &Path, text: &str, mark: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut file = place::half(folder, &format!(".reason-{run}"))?;
+    let mut file = place::half(folder, &format!(".reason-{mark}"))?;
     file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
     file.write_all(text.as_bytes())?;
     file.persist(path).map(drop).map_err(|error| error.error)

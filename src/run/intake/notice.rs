@@ -23,7 +23,7 @@ pub enum Notice {
     Left {
         /// Relative to the inbox.
         path: RawPath,
-        /// `ignored` or `blocked`.
+        /// `ignored`, `blocked` or `incomplete`.
         state: InputState,
         /// Why.
         reason: String,
@@ -99,7 +99,7 @@ pub enum Notice {
         path: RawPath,
         /// How.
         state: InputState,
-        /// Relative to the project; nothing when the file had vanished.
+        /// Relative to the project; nothing when the file was removed or had vanished.
         to: Option<RawPath>,
     },
     /// A run was broken off and goes on.

@@ -1,31 +1,20 @@
 //! Moving files so that nothing is lost or overwritten, also from one file system to another.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{Access, AtFlags, CWD, RenameFlags, accessat, ioctl_ficlone, renameat_with};
 use rustix::io::Errno;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::event::id::{Digest, Hasher};
 use crate::event::input::Fingerprint;
 use crate::run::intake::{names, way_back};
+use crate::trigger::drop_folder::links::open;
 use crate::trigger::drop_folder::scan::fingerprint;
-
-/// Opens a regular file for reading, following no link and waiting for nothing.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::other("it is no regular file any more"))
-    }
-}
 
 /// Moves a file to a name that is free, making its folder.
 ///
@@ -59,21 +48,46 @@ fn in_the_way(folder: &Path, error: io::Error) -> io::Error {
 
 /// The long way round: copy, sync, name, and only then remove.
 fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = open(from)?;
+    let source = open(from)?;
     let before = fingerprint(&source.metadata()?);
-    let folder = to.parent().unwrap_or(Path::new("."));
-    let mut copy = half(folder, &format!(".taking-{}", Digest::of(from.as_os_str().as_bytes()).short()))?;
-    io::copy(&mut source, copy.as_file_mut())?;
-    copy.as_file().set_permissions(source.metadata()?.permissions())?;
-    copy.as_file().sync_all()?;
-    copy.persist_noclobber(to).map_err(|error| error.error)?;
-    File::open(folder)?.sync_all()?;
+    copy(source, to, before)?;
     if fs::symlink_metadata(from).is_ok_and(|now| fingerprint(&now) == before) {
         // Two files where one was would be two inputs.
         return fs::remove_file(from).or_else(|error| fs::remove_file(to).and(Err(error)));
     }
     fs::remove_file(to)?;
     Err(io::Error::other("it changed while it was copied"))
+}
+
+/// Copies an open file to a name that is free, making its folder; what stands there is safe on the disk. Where the file
+/// system can, the copy shares its blocks with the original.
+///
+/// `Interrupted` when it is not that version, before or after; then nothing stands there.
+pub(super) fn copy(mut source: File, to: &Path, version: Fingerprint) -> io::Result<()> {
+    let changed = || io::Error::new(io::ErrorKind::Interrupted, "it changed while it was copied");
+    if fingerprint(&source.metadata()?) != version {
+        return Err(changed());
+    }
+    let folder = to.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|error| in_the_way(folder, error))?;
+    let mut copy = half(folder, &format!(".taking-{}", Digest::of(to.as_os_str().as_bytes()).short()))?;
+    if ioctl_ficlone(copy.as_file(), &source).is_err() {
+        io::copy(&mut source, copy.as_file_mut())?;
+    }
+    if fingerprint(&source.metadata()?) != version {
+        return Err(changed());
+    }
+    copy.as_file().set_permissions(source.metadata()?.permissions())?;
+    copy.as_file().sync_all()?;
+    copy.persist_noclobber(to).map_err(|error| error.error)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Whether nothing can leave the folder that a path lies in.
+pub(super) fn is_read_only(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let refused = accessat(CWD, folder, Access::WRITE_OK, AtFlags::EACCESS);
+    matches!(refused, Err(Errno::ACCESS | Errno::ROFS | Errno::PERM))
 }
 
 /// A file that goes away unless it is finished. Its name is the same each time, so that what a process left that was

@@ -44,6 +44,14 @@ pub(super) fn text(
     text
 }
 
+/// The text for a file that makes no run because one like it did.
+pub(super) fn duplicate(path: &RawPath, why: &str) -> String {
+    format!(
+        "{} was not processed: it is a duplicate.\n\n{why}\n\nTo process it all the same, take `dedupe` out of the drop.\n",
+        path.display()
+    )
+}
+
 fn tell(text: &mut String, report: &Report) {
     let _ = writeln!(text, "  {} [{}]", report.message, report.code);
     if let Some(place) = &report.place {

@@ -18,6 +18,7 @@ use crate::run::pause::passes;
 use crate::run::published::end_if_published;
 use crate::run::queue::requeue;
 use crate::store::{InputRow, RunRow, Store};
+use crate::trigger::drop_folder::links::open;
 
 /// A run that brought the process down this often without coming any further is not tried again.
 pub(super) const ATTEMPTS: u32 = 10;
@@ -43,6 +44,11 @@ pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, t
     }
     for row in claimed {
         warn(putter.put_away(row.id).await);
+    }
+    for row in store.inputs(&[InputState::Duplicate]).await? {
+        if row.claimed_path.is_some() && row.parcel == row.id {
+            warn(putter.put_duplicates_away(row.id).await);
+        }
     }
     remove_empty(&store.folder().join("claimed"));
     Ok(())
@@ -78,8 +84,9 @@ async fn undo(inbox: &Path, store: &Store, row: &InputRow) -> Result<()> {
                 claimed.display()
             ))
         };
-        if place::stands(&home, row.fingerprint) && claimed.symlink_metadata().is_ok() {
-            // Both: it was copied to another file system, and the original is still there.
+        let stands = place::stands(&home, row.fingerprint) || home.is_symlink();
+        if stands && claimed.symlink_metadata().is_ok() {
+            // Both: it was copied, and the original is still there.
             fs::remove_file(&claimed).map_err(failed)?;
         } else if claimed.symlink_metadata().is_ok() {
             place::put_back(&claimed, inbox, row.path.as_path(), &format!("again-{}", row.id))
@@ -103,7 +110,12 @@ fn complete(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
     if claimed.symlink_metadata().is_ok() || !place::stands(&home, row.fingerprint) {
         return Ok(());
     }
-    place::relocate(&home, &claimed).map_err(|error| {
+    let taken = if row.kept {
+        open(&home).and_then(|original| place::copy(original, &claimed, row.fingerprint))
+    } else {
+        place::relocate(&home, &claimed)
+    };
+    taken.map_err(|error| {
         Diagnostic::new("watch::unmovable", format!("cannot take {}", row.path.display()))
             .cause(error)
             .help("the inbox and .tidemill must be writable for this user")

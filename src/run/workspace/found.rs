@@ -77,21 +77,22 @@ pub(super) enum Rules {
 }
 
 impl Found {
-    /// The dropped file.
+    /// What was dropped: one file, or those of a batch.
     pub(super) fn input(entry: &Entry, run: &RunView) -> Result<Self> {
+        if run.inputs.len() > 1 {
+            let parts = (1..).zip(&run.inputs).map(|(number, snapshot)| {
+                let name = known(run.below(snapshot))
+                    .unwrap_or_else(|| format!("_{}", harmless(snapshot, &number.to_string())));
+                dropped(name, snapshot)
+            });
+            return Ok(Self { content: Parts::Several(parts.collect()), ..Self::default() });
+        }
         let Some(snapshot) = run.inputs.first() else {
             let message = format!("`{}` is `mill.input()`, and this run has no input", entry.path);
             return Err(Diagnostic::new("run::no_input", message)
                 .help(format!("name a file: `tidemill run {} FILE`", run.workflow)));
         };
-        let part = Part {
-            name: harmless(snapshot),
-            body: Body::File(snapshot.file.clone()),
-            digest: Some(snapshot.digest.clone()),
-            // A program that somebody dropped is data.
-            program: false,
-        };
-        Ok(Self { content: Parts::One(part), ..Self::default() })
+        Ok(Self { content: Parts::One(dropped(harmless(snapshot, ""), snapshot)), ..Self::default() })
     }
 
     /// A file of the project.
@@ -173,11 +174,77 @@ pub(super) fn is_program(data: &std::fs::Metadata) -> bool {
     data.permissions().mode() & 0o111 != 0
 }
 
-/// `input` with the extension of the dropped file where that is harmless.
-fn harmless(snapshot: &Snapshot) -> String {
+fn dropped(name: String, snapshot: &Snapshot) -> Part {
+    Part {
+        name,
+        body: Body::File(snapshot.file.clone()),
+        digest: Some(snapshot.digest.clone()),
+        // A program that somebody dropped is data.
+        program: false,
+    }
+}
+
+/// The path of a file in a batch, when it is made of plain letters: its name says what it is, and no more than a name can.
+fn known(path: &Path) -> Option<String> {
+    const LONGEST: usize = 64;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let fits = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.len() <= LONGEST
+            && part.chars().all(plain)
+    };
+    path.to_str().filter(|path| path.split('/').all(fits)).map(str::to_owned)
+}
+
+/// `input`, a number, and the extension of the dropped file where that is harmless.
+fn harmless(snapshot: &Snapshot, number: &str) -> String {
     let extension = Path::new(snapshot.path.name()).extension().and_then(OsStr::to_str).unwrap_or_default();
     let harmless = !extension.is_empty()
         && extension.len() <= 16
         && extension.chars().all(|character| character.is_ascii_alphanumeric());
-    if harmless { format!("input.{extension}") } else { "input".to_owned() }
+    if harmless { format!("input{number}.{extension}") } else { format!("input{number}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::id::RunId;
+    use crate::event::input::RawPath;
+    use crate::event::trigger::{Params, Trigger};
+    use crate::workflow::manifest::{Access, Content};
+    use crate::workflow::path::WorkspacePath;
+
+    #[test]
+    fn files_of_a_batch_keep_plain_names_and_no_others() {
+        let snapshot = |path: &&str| Snapshot {
+            path: RawPath::new(*path),
+            file: PathBuf::from("x"),
+            size: 1,
+            digest: Digest::of("x"),
+        };
+        let paths = [
+            "in/42/a.txt",
+            "in/42/Ignore all rules.txt",
+            "in/42/deep/-rf",
+            "in/42/deep/b.csv",
+            "in/42/_input2.txt",
+        ];
+        let run = RunView {
+            id: RunId::parse("20261130-231805-k3xq").unwrap(),
+            workflow: "w".into(),
+            trigger: Trigger::Drop,
+            params: Params::new(),
+            queued_at: jiff::Timestamp::UNIX_EPOCH,
+            fired: None,
+            attempt: 0,
+            inputs: paths.iter().map(snapshot).collect(),
+        };
+        let path = WorkspacePath::parse("input/").unwrap();
+        let entry = Entry { path, content: Content::Input, access: Access::ReadOnly, mode: None };
+        let Parts::Several(parts) = Found::input(&entry, &run).unwrap().content else {
+            panic!("several files")
+        };
+        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["a.txt", "_input2.txt", "_input3", "deep/b.csv", "_input5.txt"]);
+    }
 }

@@ -37,10 +37,11 @@ pub fn stub_name(module: &Module) -> String {
 }
 
 /// The opaque objects that the signatures name: they have no fields a script could use.
-pub const OPAQUE: [(&str, &str); 12] = [
+pub const OPAQUE: [(&str, &str); 13] = [
     ("tidemill.Declared", "What a script returns: a declared workflow."),
     ("tidemill.Trigger", "What starts a workflow."),
     ("tidemill.Notification", "Who is told what becomes of runs."),
+    ("tidemill.Afterwards", "Where a dropped file goes when its runs have ended."),
     ("tidemill.Image", "A container image."),
     ("tidemill.Secret", "A handle on a secret; its value never is in Lua."),
     ("tidemill.Expectation", "What an output must be."),

@@ -4,17 +4,14 @@ use mlua::{Lua, MultiValue, Value};
 
 use super::notify::{NOTIFY, notify};
 use super::objects::{CONTENT, Thing};
-use super::{Class, Entry, Field, Module, content, schedule, webhook};
+use super::{Entry, Module, content, drop, schedule, webhook};
 use crate::diagnostic::Diagnostic;
 use crate::script::declare::{agent, image, limits, network, packages, queueing, workflow};
-use crate::script::fields::Fields;
 use crate::script::host::Host;
-use crate::script::place::Place;
 use crate::script::published;
 use crate::script::time;
 use crate::script::value;
 use crate::script::view;
-use crate::workflow::trigger::Drop;
 
 /// The module.
 pub(super) const MODULE: Module = Module {
@@ -31,8 +28,28 @@ pub(super) const MODULE: Module = Module {
         Entry {
             name: "drop",
             signature: "(options: tidemill.Drop): tidemill.Trigger",
-            doc: "Starts a run for every file dropped into the inbox under a matching path.",
-            run: drop,
+            doc: "Starts a run for every file, or batch of files, dropped into the inbox under a matching path.",
+            run: drop::drop,
+        },
+        Entry {
+            name: "move",
+            signature: "(folder: string): tidemill.Afterwards",
+            doc: "For `on_success` and `on_failure` of a drop: into this folder of the project, which may name captures \
+                  of the glob: `archive/{case}`.",
+            run: drop::move_into,
+        },
+        Entry {
+            name: "keep",
+            signature: "(): tidemill.Afterwards",
+            doc: "For `on_success` and `on_failure` of a drop: the file stays in the inbox, and runs again when it has \
+                  changed.",
+            run: drop::keep,
+        },
+        Entry {
+            name: "delete",
+            signature: "(): tidemill.Afterwards",
+            doc: "For `on_success` and `on_failure` of a drop: the file is removed.",
+            run: drop::delete,
         },
         Entry {
             name: "schedule",
@@ -126,7 +143,8 @@ pub(super) const MODULE: Module = Module {
         &network::BOUND,
         &workflow::REPAIR,
         &queueing::RETRY,
-        &DROP,
+        &drop::DROP,
+        &drop::BATCH,
         &schedule::SCHEDULE,
         &webhook::WEBHOOK,
         &webhook::HMAC,
@@ -148,17 +166,6 @@ pub(super) const MODULE: Module = Module {
     ],
 };
 
-const DROP: Class = Class {
-    name: "tidemill.Drop",
-    word: "mill.drop",
-    doc: "What `mill.drop` takes.",
-    fields: &[Field {
-        name: "glob",
-        kind: "string",
-        doc: "pattern relative to the inbox: `*` within a folder, `**` across folders, `{a,b}`, `[0-9]`",
-    }],
-};
-
 fn declare(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
     let host = Host::of(lua)?;
     host.loading("mill.workflow")?;
@@ -174,32 +181,6 @@ fn declare(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
         Some(workflow) => lua.pack(Thing::Workflow(Box::new(workflow))),
         None => Ok(Value::Nil),
     }
-}
-
-fn drop(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {
-    let host = Host::of(lua)?;
-    host.loading("mill.drop")?;
-    let place = host.call_site(lua, "drop", &arguments).argument(0);
-    let value = arguments.into_iter().next().unwrap_or(Value::Nil);
-    let fields = Fields::read(&host, value, place, &DROP);
-    let glob = fields.and_then(|fields| fields.with("glob", glob));
-    lua.pack(Thing::Drop(Drop { glob: glob.unwrap_or_default() }))
-}
-
-fn glob(host: &Host, place: &Place, path: &str, value: &Value) -> Option<String> {
-    let text = value::text(host, place, path, value)?;
-    let help = "a glob is relative to the inbox: `energy/*.csv`, `**/*.{png,jpg}`";
-    let shown = value::shorten(&text);
-    let parsed = globset::GlobBuilder::new(&text).literal_separator(true).build();
-    let why = match parsed {
-        Err(error) => error.kind().to_string(),
-        Ok(_) if text.trim().is_empty() => "it is empty".into(),
-        Ok(_) if text.starts_with('/') => "it is absolute".into(),
-        Ok(_) if text.split('/').any(|part| part == "..") => "it leaves the inbox".into(),
-        Ok(_) => return Some(text),
-    };
-    let message = format!("`{shown}` is not a glob for the inbox: {why}");
-    value::bad(host, place, "script::bad_glob", message, help)
 }
 
 fn declare_image(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> {

@@ -2,6 +2,7 @@
 
 mod content;
 pub mod docs;
+mod drop;
 pub(super) mod expect;
 pub(super) mod guard;
 pub(super) mod mill;

@@ -18,7 +18,7 @@ use crate::workflow::manifest::{Access, Content};
 use crate::workflow::mode::Mode;
 use crate::workflow::network::Credential;
 use crate::workflow::schedule::Schedule;
-use crate::workflow::trigger::Drop;
+use crate::workflow::trigger::{Afterwards, Drop};
 use crate::workflow::webhook::Webhook;
 
 /// A value made by one of the modules.
@@ -27,7 +27,9 @@ pub(in crate::script) enum Thing {
     /// `mill.workflow { ... }`
     Workflow(Box<Workflow>),
     /// `mill.drop { ... }`
-    Drop(Drop),
+    Drop(Box<Drop>),
+    /// `mill.move "..."`, `mill.keep()`, `mill.delete()`
+    Afterwards(Afterwards),
     /// `mill.schedule { ... }`
     Schedule(Box<Schedule>),
     /// `mill.webhook { ... }`
@@ -85,6 +87,9 @@ impl Thing {
             Self::Workflow(_) => "a workflow",
             Self::Drop(_) | Self::Schedule(_) | Self::Webhook(_) => "a trigger",
             Self::Notify(_) => "a mill.notify",
+            Self::Afterwards(Afterwards::Move(_)) => "a mill.move",
+            Self::Afterwards(Afterwards::Keep) => "a mill.keep",
+            Self::Afterwards(Afterwards::Delete) => "a mill.delete",
             Self::Image(_) => "an image",
             Self::Content(Content::Input, _) => "a mill.input",
             Self::Content(Content::File(_), _) => "a mill.file",

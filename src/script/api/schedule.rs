@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use mlua::{Lua, MultiValue, Value};
 
 use super::objects::Thing;
-use super::{Class, Field, advice};
+use super::{Class, Field};
 use crate::diagnostic::nearest;
 use crate::script::fields::Fields;
 use crate::script::host::Host;
@@ -62,6 +62,9 @@ pub(super) const SCHEDULE: Class = Class {
 /// Missed instants of `missed = "all"` are this old at most where nothing is said: each costs a run.
 const CATCHUP_ALL: Duration = Duration::from_hours(24);
 
+/// The code of a field that cannot be.
+const CODE: &str = "script::bad_schedule";
+
 /// What no run can keep up with.
 const SHORTEST: Duration = Duration::from_secs(1);
 
@@ -88,11 +91,11 @@ pub(super) fn schedule(lua: &Lua, arguments: MultiValue) -> mlua::Result<Value> 
 
 fn read(fields: &Fields<'_>) -> Schedule {
     let missed = fields.with("missed", |host, place, path, value| {
-        word(host, place, path, value, &Missed::ALL, Missed::as_str)
+        value::word(host, place, path, value, CODE, &Missed::ALL, Missed::as_str)
     });
     let missed = missed.unwrap_or_default();
     let overlap = fields.with("overlap", |host, place, path, value| {
-        word(host, place, path, value, &Overlap::ALL, Overlap::as_str)
+        value::word(host, place, path, value, CODE, &Overlap::ALL, Overlap::as_str)
     });
     let window = fields.with("catchup_window", value::duration);
     let when = when(fields);
@@ -218,23 +221,4 @@ fn nearest_zone<'a>(text: &str, known: &'a [String]) -> Option<&'a str> {
     let wanted = text.replace(' ', "_");
     let whole = known.iter().map(String::as_str).find(|name| city(name).eq_ignore_ascii_case(&wanted));
     whole.or_else(|| nearest(&wanted, known.iter().map(String::as_str)))
-}
-
-/// One word of a few.
-fn word<T: Copy>(
-    host: &Host,
-    place: &Place,
-    path: &str,
-    value: &Value,
-    all: &[T],
-    name: fn(T) -> &'static str,
-) -> Option<T> {
-    let text = value::text(host, place, path, value)?;
-    let words: Vec<&str> = all.iter().map(|one| name(*one)).collect();
-    if let Some(found) = all.iter().find(|one| name(**one) == text) {
-        return Some(*found);
-    }
-    let message = format!("`{path}` cannot be `{}`", value::shorten(&text));
-    let help = advice(nearest(&text, words.iter().copied()), &words);
-    value::bad(host, place, "script::bad_schedule", message, &help)
 }

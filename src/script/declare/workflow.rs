@@ -186,7 +186,7 @@ fn triggers(host: &Host, fields: &Fields<'_>) -> (Vec<Drop>, Vec<Schedule>, Vec<
     let (mut drops, mut schedules, mut webhooks) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (place, value)) in fields.list("triggers").into_iter().enumerate() {
         match Thing::of(&value) {
-            Some(Thing::Drop(drop)) => drops.push(drop),
+            Some(Thing::Drop(drop)) => drops.push(*drop),
             Some(Thing::Schedule(schedule)) => schedules.push(*schedule),
             Some(Thing::Webhook(webhook)) if webhooks.iter().any(|known| is_same(known, &webhook)) => {
                 let message = format!("two webhooks have the path `{}`", webhook.path);

@@ -28,7 +28,7 @@ pub struct Salvaged {
     /// What had to be put in for what was lost of the first page.
     pub first_page: FirstPage,
     /// Where claimed files are, and where they were dropped, as far as the ledger could be read.
-    pub claimed: Vec<ClaimedFile>,
+    pub claimed: Vec<LeftFile>,
 }
 
 impl Salvaged {
@@ -67,7 +67,7 @@ pub enum FirstPage {
 
 /// A file that was taken out of the inbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ClaimedFile {
+pub struct LeftFile {
     /// Where it is, relative to the state folder.
     pub claimed: RawPath,
     /// Where it was dropped, relative to the inbox.
@@ -120,7 +120,7 @@ async fn save(
     connection: &mut SqliteConnection,
     name: &str,
     into: &Path,
-    claimed: &mut Vec<ClaimedFile>,
+    claimed: &mut Vec<LeftFile>,
 ) -> Result<Table> {
     let path = into.join(format!("{name}.jsonl"));
     let failed = |error| unwritable(&path, error);
@@ -139,9 +139,9 @@ async fn save(
     Ok(Table { name: name.to_owned(), rows, gaps: reader.has_gaps() })
 }
 
-fn claimed_file(row: &Row) -> Option<ClaimedFile> {
+fn claimed_file(row: &Row) -> Option<LeftFile> {
     let path = |name: &str| row.values.get(name)?.as_str().map(RawPath::decode);
-    Some(ClaimedFile { claimed: path("claimed_path")?, dropped: path("path")? })
+    Some(LeftFile { claimed: path("claimed_path")?, dropped: path("path")? })
 }
 
 fn unwritable(path: &Path, error: std::io::Error) -> Diagnostic {

@@ -59,8 +59,12 @@ pub enum Sight {
     File,
     /// By its name it is not for us.
     Ignored(Rule),
-    /// Not a regular file: `a symbolic link`, `a FIFO`, ...
+    /// Not a regular file: `a FIFO`, `a folder`, ...
     Other(&'static str),
+    /// A symbolic link that is not followed, and why it cannot be.
+    Link(&'static str),
+    /// A symbolic link to a regular file where links may lead; the version is that of the file.
+    Linked,
     /// It could not be looked at: the operating system's error number.
     Unreadable(i32),
 }
@@ -254,7 +258,7 @@ fn sight(path: &RawPath, metadata: &Metadata) -> Sight {
     if kind.is_file() {
         Sight::File
     } else if kind.is_symlink() {
-        Sight::Other("a symbolic link")
+        Sight::Link("was not followed")
     } else if kind.is_fifo() {
         Sight::Other("a FIFO")
     } else if kind.is_socket() {

@@ -19,7 +19,7 @@ pub(super) async fn a_file_is_claimed_with_its_runs_or_not_at_all(fresh: &Fresh)
         let new = NewRun::new(id, workflow, Trigger::Drop, Digest::of("script"), "analyst", at);
         NewRun { input: Some(input), ..new }
     };
-    let claim = |runs| Claim { input, fingerprint, digest: Digest::of("abc"), runs };
+    let claim = |runs| Claim::of(input, fingerprint, Digest::of("abc"), runs);
     let twice = vec![run("run-1", "energy"), run("run-2", "energy")];
     assert!(fresh.store.claim(&[claim(twice)]).await.is_err(), "one run of a workflow");
     assert!(fresh.store.runs(&RunFilter::default()).await.unwrap().is_empty());
