@@ -10,6 +10,7 @@
 
 ---Who is told what becomes of runs.
 ---@class tidemill.Notification
+
 ---Where a dropped file goes when its runs have ended.
 ---@class tidemill.Afterwards
 

@@ -68,7 +68,7 @@ async fn the_empty_folder_of_a_file_that_was_put_away_goes() {
 #[tokio::test]
 async fn what_a_run_had_staged_that_is_given_up_goes() {
     let project = Project::new();
-    let run = left_behind(&project, 3, None).await;
+    let run = left_behind(&project, 10, None).await;
     project.put(format!("outbox/energy/.staging-{run}/a.txt"), "half");
     watching(&project, &[]).await.finish().await;
     assert!(project.files("outbox").is_empty(), "{:?}", project.files("outbox"));
