@@ -198,7 +198,7 @@ impl Cli {
             Command::Init(args) => init::run(&context, args).await,
             Command::Check(args) => check::run(&context, args).await,
             Command::Run(args) => run::run(&context, args).await,
-            Command::Watch(args) => watch::run(&context, args).await,
+            Command::Watch(args) => Box::pin(watch::run(&context, args)).await,
             Command::Workflows(args) => workflows::run(&context, args).await,
             Command::Inputs(args) => inputs::run(&context, args).await,
             Command::Runs(args) => runs::run(&context, args).await,
