@@ -25,6 +25,7 @@ pub(super) const SHARE: Machine = Machine { watcher: silent, remote: |_| Some("N
 /// A disk whose events are all lost, and nobody says so.
 pub(super) const DEAF: Machine = Machine { watcher: silent, ..Machine::THIS };
 
+#[expect(clippy::unnecessary_wraps, reason = "a machine's watcher is made so")]
 fn silent(_: Arc<Dirty>) -> notify::Result<Box<dyn Watcher + Send>> {
     Ok(Box::new(NullWatcher))
 }
@@ -102,7 +103,7 @@ impl Eyes {
 
     /// Codes of what there is to warn of.
     pub(super) fn warned(&mut self) -> Vec<&'static str> {
-        self.watch.warnings().iter().map(|warning| warning.code()).collect()
+        self.watch.warnings().iter().map(tidemill::diagnostic::Diagnostic::code).collect()
     }
 
     /// Until what is believed is what is true: by the hints alone, or by polling where there are none.
