@@ -6,12 +6,7 @@
 
 mod blobs;
 mod claim;
-mod column;
 mod controls;
-mod database;
-mod error;
-mod fold;
-mod group;
 mod hooks;
 mod ledger;
 mod log;
@@ -24,16 +19,16 @@ mod run;
 mod salvage;
 mod schedules;
 mod skips;
+mod sqlite;
 mod then;
 mod versions;
 
 use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sqlx::sqlite::SqlitePool;
-use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
-use tokio::sync::{Mutex, broadcast};
+use async_trait::async_trait;
 
 pub use crate::store::blobs::{Blobs, Stray};
 pub use crate::store::claim::{Claim, Claimed, ClaimedFile, DropRun};
@@ -52,30 +47,68 @@ pub use crate::store::versions::Version;
 
 use crate::clock::{Clock, SystemClock};
 use crate::diagnostic::Result;
-use crate::event::Event;
 use crate::event::payload::Payload;
+use crate::store::claim::Claims;
+use crate::store::controls::Controls;
+use crate::store::hooks::Requests;
+use crate::store::ledger::Ledger;
+use crate::store::log::Log;
+use crate::store::outbox::Outbox;
+use crate::store::published::Archive;
+use crate::store::quarantine::Quarantine;
+use crate::store::queue::Queue;
+use crate::store::retention::Retention;
+use crate::store::run::Runs;
+use crate::store::schedules::Schedules;
+use crate::store::skips::Skips;
+use crate::store::sqlite::Sqlite;
+use crate::store::versions::Versions;
 
-/// The state of a project. Clones share it.
+/// What a database must do to hold the state of a project: every change is one transaction, on the disk before it is
+/// reported. `tests/store/conformance/` is what each must pass.
+#[async_trait]
+pub trait Backend:
+    Archive
+    + Claims
+    + Controls
+    + Ledger
+    + Log
+    + Outbox
+    + Quarantine
+    + Queue
+    + Requests
+    + Retention
+    + Runs
+    + Schedules
+    + Skips
+    + Versions
+{
+    /// Closes it. That it was not closed harms nothing: everything that was reported is on the disk.
+    async fn close(self: Arc<Self>);
+}
+
+/// The state of a project: a database, and the blobs beside it. Clones share it.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
 struct Inner {
     state: PathBuf,
-    writer: Mutex<SqliteConnection>,
-    /// Events on their way to the writer.
-    pending: group::Pending,
-    readers: SqlitePool,
     blobs: Blobs,
-    told: broadcast::Sender<Event>,
-    clock: Arc<dyn Clock>,
+    backend: Arc<dyn Backend>,
+}
+
+/// What is asked of a store is asked of its database.
+impl Deref for Store {
+    type Target = dyn Backend;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.backend.as_ref()
+    }
 }
 
 impl Store {
     /// The database's name in the state folder.
     pub const FILE: &str = "tidemill.db";
-
-    /// A follower may be this many events behind before it has to read the log.
-    const FOLLOW: usize = 1024;
 
     /// Text longer than this is never read back whole.
     const LONGEST_TEXT: u64 = 256 << 20;
@@ -93,42 +126,16 @@ impl Store {
     /// The same with a clock of the caller's.
     pub async fn open_with(state: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         let blobs = Blobs::open(state)?;
-        let (writer, readers) = database::open(&state.join(Self::FILE)).await?;
-        Ok(Self(Arc::new(Inner {
-            state: state.to_owned(),
-            writer: Mutex::new(writer),
-            pending: group::Pending::default(),
-            readers,
-            blobs,
-            told: broadcast::channel(Self::FOLLOW).0,
-            clock,
-        })))
+        let backend = Arc::new(Sqlite::open(state, clock).await?);
+        Ok(Self(Arc::new(Inner { state: state.to_owned(), blobs, backend })))
     }
 
-    /// Closes the database and folds its journal into it, when this is the last clone. Dropping a store is safe too:
-    /// everything that was reported is on the disk.
+    /// Closes the database, when this is the last clone. Dropping a store is safe too: everything that was reported is
+    /// on the disk.
     pub async fn close(self) {
         if let Some(inner) = Arc::into_inner(self.0) {
-            inner.readers.close().await;
-            // What the journal holds stays there if this fails, and is read from there.
-            let _ = inner.writer.into_inner().close().await;
+            inner.backend.close().await;
         }
-    }
-
-    /// Begins to write. A transaction that could neither be finished nor undone, as on a full disk, leaves the
-    /// connection in the middle of it; then there is a new one.
-    async fn begin<'a>(
-        &self,
-        writer: &'a mut SqliteConnection,
-    ) -> std::result::Result<Transaction<'a, Sqlite>, sqlx::Error> {
-        if writer.is_in_transaction() {
-            // One that was given up may still be on its way back: this waits for it.
-            let _ = sqlx::raw_sql("SELECT 1").execute(&mut *writer).await;
-            if writer.is_in_transaction() {
-                *writer = database::writer(&self.0.state.join(Self::FILE)).await?;
-            }
-        }
-        writer.begin_with("BEGIN IMMEDIATE").await
     }
 
     /// The state folder.
@@ -168,51 +175,5 @@ impl Store {
 impl fmt::Debug for Store {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Store").field(&self.0.state).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::What;
-    use crate::event::id::{Digest, RunId};
-    use crate::event::state::RunState;
-    use crate::event::trigger::Trigger;
-
-    /// A full disk, as SQLite sees it: no page more than there are.
-    async fn fill(store: &Store) {
-        let mut writer = store.0.writer.lock().await;
-        sqlx::raw_sql("PRAGMA max_page_count = 1").execute(&mut *writer).await.unwrap();
-    }
-
-    async fn make_room(store: &Store) {
-        let mut writer = store.0.writer.lock().await;
-        sqlx::raw_sql("PRAGMA max_page_count = 1000000").execute(&mut *writer).await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn a_disk_that_was_full_and_has_room_again_is_written_to() {
-        let state = tempfile::tempdir().unwrap();
-        let store = Store::open(state.path()).await.unwrap();
-        let id = RunId::parse("20261130-230000-abcd").unwrap();
-        let at = "2026-11-30T23:00:00Z".parse().unwrap();
-        let run = NewRun::new(id.clone(), "w", Trigger::Manual, Digest::of("script"), "m", at);
-        store.queue_run(run).await.unwrap();
-        let long = "x".repeat(60_000);
-        let said =
-            |reason: &str| What::StateEntered { state: RunState::Running, reason: Some(reason.to_owned()) };
-        fill(&store).await;
-        let mut fitted = 0;
-        let refused = loop {
-            match store.append(&id, said(&long)).await {
-                Ok(_) => fitted += 1,
-                Err(diagnostic) => break diagnostic,
-            }
-        };
-        assert_eq!(refused.code(), "store::disk_full", "after {fitted}");
-        make_room(&store).await;
-        store.append(&id, said(&long)).await.unwrap();
-        let events = store.all_events(&id).await.unwrap().len();
-        assert_eq!(events, 2 + fitted + 1, "those of the queue, those that fitted, and the one after");
     }
 }

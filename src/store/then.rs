@@ -1,5 +1,4 @@
 //! Where a claimed file goes when its runs have ended, decided when it is claimed.
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -22,7 +21,7 @@ const MOVE: &[u8] = b"move:";
 
 impl Then {
     /// As a column holds it.
-    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+    pub(in crate::store) fn encode(&self) -> Option<Vec<u8>> {
         match self {
             Self::Usual => None,
             Self::Keep => Some(b"keep".to_vec()),
@@ -32,7 +31,7 @@ impl Then {
     }
 
     /// From a column.
-    pub(super) fn decode(bytes: Option<&[u8]>) -> Option<Self> {
+    pub(in crate::store) fn decode(bytes: Option<&[u8]>) -> Option<Self> {
         Some(match bytes {
             None => Self::Usual,
             Some(b"keep") => Self::Keep,

@@ -45,7 +45,7 @@ async fn instants_in_a_row_are_one_and_what_comes_again_counts_once() {
 async fn only_the_newest_are_kept() {
     let folder = TempDir::with_prefix("tidemill-schedules-").unwrap();
     let store = Store::open(folder.path()).await.unwrap();
-    for number in 0..Store::SKIPS + 20 {
+    for number in 0..Skip::KEPT + 20 {
         let reason = if number % 2 == 0 { "busy" } else { "late" };
         let instant = at("2026-12-01T00:00:00Z") + jiff::SignedDuration::from_hours(i64::from(number));
         let skip = Skip { first: instant, last: instant, count: 1, reason: reason.to_owned() };

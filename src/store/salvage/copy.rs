@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::{journal, pages, unwritable};
 use crate::diagnostic::Result;
-use crate::store::database;
+use crate::store::sqlite::database;
 
 /// What SQLite begins every database with.
 pub(super) const HEADER: usize = 100;

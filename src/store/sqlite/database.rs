@@ -1,5 +1,4 @@
 //! Opening the database: settings, versions, and what is refused.
-
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,17 +8,17 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::store::error::{explain, is_busy};
+use crate::store::sqlite::error::{explain, is_busy};
 
 /// The schema's versions, oldest first. A released one never changes; a change is a new one.
 const VERSIONS: [&str; 7] = [
-    include_str!("schema/1.sql"),
-    include_str!("schema/2.sql"),
-    include_str!("schema/3.sql"),
-    include_str!("schema/4.sql"),
-    include_str!("schema/5.sql"),
-    include_str!("schema/6.sql"),
-    include_str!("schema/7.sql"),
+    include_str!("../schema/1.sql"),
+    include_str!("../schema/2.sql"),
+    include_str!("../schema/3.sql"),
+    include_str!("../schema/4.sql"),
+    include_str!("../schema/5.sql"),
+    include_str!("../schema/6.sql"),
+    include_str!("../schema/7.sql"),
 ];
 
 /// A writer waits this long for another process's transaction; ours take milliseconds.
@@ -31,7 +30,7 @@ const READERS: u32 = 4;
 /// Opens `file`, makes it when it is missing and brings it to the newest version.
 ///
 /// Gives the one connection that writes and a pool for reading.
-pub(super) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> {
+pub(in crate::store) async fn open(file: &Path) -> Result<(SqliteConnection, SqlitePool)> {
     refuse_to_forget(file)?;
     let options = options(file);
     let act = format!("open {}", file.display());
@@ -67,7 +66,7 @@ fn holds_anything(file: &Path) -> bool {
 }
 
 /// The connection that writes, once more.
-pub(super) async fn writer(file: &Path) -> Result<SqliteConnection, sqlx::Error> {
+pub(in crate::store) async fn writer(file: &Path) -> Result<SqliteConnection, sqlx::Error> {
     connect(&options(file)).await
 }
 

@@ -2,7 +2,6 @@
 //!
 //! What is to be appended waits in a list. Whoever gets the writer next takes all of it along, in the order in which it
 //! came; while it is on its way to the disk, the list fills again.
-
 use std::sync::{Mutex, PoisonError};
 
 use sqlx::SqliteConnection;
@@ -10,13 +9,13 @@ use tokio::sync::oneshot;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::Event;
-use crate::store::Store;
-use crate::store::error::explain;
-use crate::store::log::{Append, add};
+use crate::store::sqlite::Sqlite;
+use crate::store::sqlite::error::explain;
+use crate::store::sqlite::log::{Append, add};
 
 /// Events on their way to the writer.
 #[derive(Debug, Default)]
-pub(super) struct Pending(Mutex<Vec<(Append, oneshot::Sender<Result<Event>>)>>);
+pub(in crate::store) struct Pending(Mutex<Vec<(Append, oneshot::Sender<Result<Event>>)>>);
 
 impl Pending {
     fn push(&self, append: Append, told: oneshot::Sender<Result<Event>>) {
@@ -28,9 +27,9 @@ impl Pending {
     }
 }
 
-impl Store {
+impl Sqlite {
     /// Appends an event, together with all that wait at this moment.
-    pub(super) async fn write(&self, append: Append) -> Result<Event> {
+    pub(in crate::store) async fn write(&self, append: Append) -> Result<Event> {
         let (told, done) = oneshot::channel();
         self.0.pending.push(append, told);
         // A caller that is broken off must not take the events of others with it.
@@ -107,13 +106,15 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::clock::SystemClock;
     use crate::event::What;
     use crate::event::id::{Digest, RunId};
     use crate::event::state::RunState;
     use crate::event::trigger::Trigger;
     use crate::store::NewRun;
+    use crate::store::log::Log as _;
 
-    async fn queued(store: &Store, runs: usize) -> Vec<RunId> {
+    async fn queued(store: &Sqlite, runs: usize) -> Vec<RunId> {
         let mut ids = Vec::new();
         for number in 0..runs {
             let id = RunId::parse(&format!("run-{number}")).expect("an id");
@@ -130,7 +131,7 @@ mod tests {
     }
 
     /// Has an event of each run wait for the writer, which is busy, and then lets the writer go.
-    async fn append_at_once(store: &Store, events: Vec<(RunId, What)>) -> Vec<Result<Event>> {
+    async fn append_at_once(store: &Sqlite, events: Vec<(RunId, What)>) -> Vec<Result<Event>> {
         let count = events.len();
         let busy = store.0.writer.lock().await;
         let appending = events.into_iter().map(|(run, what)| {
@@ -152,7 +153,7 @@ mod tests {
     #[tokio::test]
     async fn events_that_wait_together_share_one_commit() {
         let state = tempfile::tempdir().expect("a folder");
-        let store = Store::open(state.path()).await.expect("a store");
+        let store = Sqlite::open(state.path(), Arc::new(SystemClock::new())).await.expect("a store");
         let runs = queued(&store, 20).await;
         let commits = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&commits);
@@ -178,7 +179,7 @@ mod tests {
     #[tokio::test]
     async fn what_the_database_does_not_take_keeps_nobody_else_from_it() {
         let state = tempfile::tempdir().expect("a folder");
-        let store = Store::open(state.path()).await.expect("a store");
+        let store = Sqlite::open(state.path(), Arc::new(SystemClock::new())).await.expect("a store");
         let runs = queued(&store, 3).await;
         let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.run = 'run-1'
             BEGIN SELECT RAISE(ABORT, 'the test wants it'); END";

@@ -1,20 +1,19 @@
 //! What the database says, as something a person can act on.
-
 use crate::diagnostic::Diagnostic;
 
 /// The primary result codes of SQLite that have an answer of their own.
 mod sqlite {
-    pub(super) const BUSY: i32 = 5;
-    pub(super) const READONLY: i32 = 8;
-    pub(super) const IOERR: i32 = 10;
-    pub(super) const CORRUPT: i32 = 11;
-    pub(super) const FULL: i32 = 13;
-    pub(super) const CANTOPEN: i32 = 14;
-    pub(super) const NOTADB: i32 = 26;
+    pub(in crate::store) const BUSY: i32 = 5;
+    pub(in crate::store) const READONLY: i32 = 8;
+    pub(in crate::store) const IOERR: i32 = 10;
+    pub(in crate::store) const CORRUPT: i32 = 11;
+    pub(in crate::store) const FULL: i32 = 13;
+    pub(in crate::store) const CANTOPEN: i32 = 14;
+    pub(in crate::store) const NOTADB: i32 = 26;
 }
 
 /// Turns an error of the database into a diagnostic; `act` completes "cannot ...".
-pub(super) fn explain(act: &str, error: sqlx::Error) -> Diagnostic {
+pub(in crate::store) fn explain(act: &str, error: sqlx::Error) -> Diagnostic {
     let (code, help) = match primary(&error) {
         Some(sqlite::FULL) => {
             ("store::disk_full", "the disk is full; free some space, nothing that was recorded is lost")
@@ -41,12 +40,12 @@ pub(super) fn explain(act: &str, error: sqlx::Error) -> Diagnostic {
 }
 
 /// Whether another connection was in the way.
-pub(super) fn is_busy(error: &sqlx::Error) -> bool {
+pub(in crate::store) fn is_busy(error: &sqlx::Error) -> bool {
     primary(error) == Some(sqlite::BUSY)
 }
 
 /// A row that does not hold what this version wrote.
-pub(super) fn unreadable(what: &str) -> Diagnostic {
+pub(in crate::store) fn unreadable(what: &str) -> Diagnostic {
     Diagnostic::new("store::corrupt", format!("the database holds {what} that cannot be read"))
         .help("it was written by another program or is damaged; nothing was changed")
 }

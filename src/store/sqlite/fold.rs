@@ -1,5 +1,4 @@
 //! A run's row as a fold over its events.
-
 use jiff::Timestamp;
 
 use crate::diagnostic::Report;
@@ -10,28 +9,28 @@ use crate::event::{Event, What};
 
 /// The part of the row that events change.
 #[derive(Debug)]
-pub(super) struct Folded {
-    pub(super) state: RunState,
-    pub(super) started_at: Option<Timestamp>,
-    pub(super) ended_at: Option<Timestamp>,
-    pub(super) turns: u32,
-    pub(super) usage: Usage,
-    pub(super) cost: Option<Cost>,
-    pub(super) published: Option<String>,
+pub(in crate::store) struct Folded {
+    pub(in crate::store) state: RunState,
+    pub(in crate::store) started_at: Option<Timestamp>,
+    pub(in crate::store) ended_at: Option<Timestamp>,
+    pub(in crate::store) turns: u32,
+    pub(in crate::store) usage: Usage,
+    pub(in crate::store) cost: Option<Cost>,
+    pub(in crate::store) published: Option<String>,
     /// Only ever set by the last event.
-    pub(super) report: Option<Report>,
-    pub(super) again: Option<Again>,
+    pub(in crate::store) report: Option<Report>,
+    pub(in crate::store) again: Option<Again>,
 }
 
 impl Folded {
     /// Whether nobody has the run after this: it waits, or it is over.
-    pub(super) fn lets_go(&self) -> bool {
+    pub(in crate::store) fn lets_go(&self) -> bool {
         self.state == RunState::Queued || self.state.is_end()
     }
 }
 
 /// What `event` changes in the row. Pure, so that the row can always be told from the log.
-pub(super) fn fold(row: &mut Folded, event: &Event) {
+pub(in crate::store) fn fold(row: &mut Folded, event: &Event) {
     match &event.what {
         What::StateEntered { state, .. } => {
             row.state = *state;
@@ -90,7 +89,7 @@ pub(super) fn fold(row: &mut Folded, event: &Event) {
 
 /// Whether a run that is interrupted later goes on behind this point: whatever interrupts it then is not the same thing
 /// again and again.
-pub(super) fn is_progress(what: &What) -> bool {
+pub(in crate::store) fn is_progress(what: &What) -> bool {
     matches!(
         what,
         What::PromptReady { .. }
