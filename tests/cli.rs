@@ -261,6 +261,9 @@ return mill.workflow {
         near.out.contains("is outside the inbox") && near.out.contains("did you mean `report/1`?"),
         "{near:?}"
     );
+    assert_eq!(tidemill(folder.path(), &["pause", "report"]).code, Some(0));
+    let paused = tidemill(folder.path(), &["explain", "report/1"]).out;
+    assert!(paused.contains("  paused: no new run of report begins until `tidemill resume`\n"), "{paused}");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 //! Content by its hash: `.tidemill/blobs/ab/<digest>`. A name either has the right content or does not exist.
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Write};

@@ -2,6 +2,7 @@
 //!
 //! Whether a run would be one that was made before is asked in that same transaction, so that of two equal files that
 //! come at once one is the duplicate of the other.
+
 use std::path::PathBuf;
 
 use async_trait::async_trait;

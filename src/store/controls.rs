@@ -1,4 +1,5 @@
 //! What people ask of the queue as a whole. It is written down, so that it holds for the next process as well.
+
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
@@ -20,6 +21,11 @@ impl Paused {
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         !self.all && self.workflows.is_empty()
+    }
+
+    /// Whether runs of this workflow do not begin.
+    pub fn holds(&self, workflow: &str) -> bool {
+        self.all || self.workflows.contains(workflow)
     }
 }
 

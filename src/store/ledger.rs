@@ -3,6 +3,7 @@
 //! A file on its way through the ledger is safe at every point. `ready` writes where it will be taken to *before* it
 //! is moved; `claim` makes the runs *after* it was moved and read, all in one transaction; `bound_for` writes where it
 //! will end *before* it is moved there. Whoever starts next finds the file in one of two places and goes on.
+
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;

@@ -1,4 +1,5 @@
 //! Runs by what and when they published.
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 

@@ -2,6 +2,7 @@
 //!
 //! The same work is the same workflow, input and params, by the same script: a changed script begins anew. A run that a
 //! person cancelled says nothing about it, and neither does one that was not begun because of all this.
+
 use async_trait::async_trait;
 
 use crate::diagnostic::Result;

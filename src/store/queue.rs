@@ -3,6 +3,7 @@
 //! A run is taken in one statement, and with it comes a lease: the number of times the run was taken by then. Whoever
 //! writes under an older one has lost the run to another and writes nothing. A run started by hand belongs to the
 //! process that started it and is never taken from here.
+
 use async_trait::async_trait;
 
 use crate::diagnostic::{Diagnostic, Result};

@@ -1,4 +1,5 @@
 //! What became of a schedule's instants: the runs they made, and why others made none.
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 

@@ -1,4 +1,5 @@
 //! Where a claimed file goes when its runs have ended, decided when it is claimed.
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;

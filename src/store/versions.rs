@@ -1,4 +1,5 @@
 //! Which version of each workflow is in force, and since when.
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::Serialize;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use crate::cli::pause;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Project;
 use crate::diagnostic::{Report, Result, nearest};
@@ -33,6 +34,8 @@ struct Explained {
     standing: Option<Standing>,
     /// Whether a run of it has not ended.
     busy: bool,
+    /// Why its runs do not begin, when somebody said so.
+    paused: Option<String>,
     /// Oldest first.
     past: Vec<Past>,
     next: Vec<Instant>,
@@ -111,11 +114,21 @@ async fn explain(store: Option<&Store>, id: String, plan: Option<Plan>, now: Tim
     let next = plan.iter().flat_map(|plan| {
         std::iter::successors(plan.next(now), |last| plan.next(last.at)).take(NEXT).collect::<Vec<_>>()
     });
-    let mut explained =
-        Explained { next: next.collect(), plan, standing: None, busy: false, past: Vec::new(), id };
+    let mut explained = Explained {
+        next: next.collect(),
+        plan,
+        standing: None,
+        busy: false,
+        paused: None,
+        past: Vec::new(),
+        id,
+    };
     if let Some(store) = store {
         explained.standing = store.standing(&explained.id).await?;
         explained.busy = store.is_busy(&explained.id).await?;
+        let (workflow, _) = explained.id.rsplit_once('/').unwrap_or_default();
+        let paused = store.paused().await?;
+        explained.paused = paused.holds(workflow).then(|| pause::words(&paused));
         explained.past = past::gather(store, &explained.id).await?;
     }
     Ok(explained)
@@ -173,6 +186,7 @@ impl Explained {
         if self.busy {
             lines.push("  a run of it has not ended".into());
         }
+        lines.extend(self.paused.iter().map(|paused| format!("  {paused}")));
         if let Some(held) = self.standing.and_then(|standing| standing.held) {
             lines.push(format!("  {} waits for that run to end", local(held, &zone)));
         }
@@ -202,6 +216,7 @@ impl Explained {
             "decided": self.standing.map(|standing| standing.decided.to_string()),
             "held": self.standing.and_then(|standing| standing.held).map(|held| held.to_string()),
             "busy": self.busy,
+            "paused": self.paused.is_some(),
             "past": self.past.iter().map(Past::as_json).collect::<Vec<_>>(),
             "next": next.collect::<Vec<_>>(),
         })
@@ -269,6 +284,7 @@ mod tests {
             next: plan.next(now).into_iter().collect(),
             plan: Some(plan),
             standing: Some(Standing { decided: now, held: None, missed: 2 }),
+            paused: None,
             busy: true,
             past: vec![past],
         };

@@ -1,4 +1,5 @@
 //! The claim: the rows of files that were taken together and the rows of all their runs, in one transaction.
+
 use std::path::PathBuf;
 
 use async_trait::async_trait;

@@ -1,4 +1,5 @@
 //! Columns of the database as our types, and back.
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

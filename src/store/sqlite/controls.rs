@@ -1,4 +1,5 @@
 //! What people ask of the queue as a whole. It is written down, so that it holds for the next process as well.
+
 use async_trait::async_trait;
 use sqlx::Row as _;
 

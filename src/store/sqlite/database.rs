@@ -1,4 +1,5 @@
 //! Opening the database: settings, versions, and what is refused.
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! What the database says, as something a person can act on.
+
 use crate::diagnostic::Diagnostic;
 
 /// The primary result codes of SQLite that have an answer of their own.

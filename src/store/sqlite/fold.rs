@@ -1,4 +1,5 @@
 //! A run's row as a fold over its events.
+
 use jiff::Timestamp;
 
 use crate::diagnostic::Report;

@@ -2,6 +2,7 @@
 //!
 //! What is to be appended waits in a list. Whoever gets the writer next takes all of it along, in the order in which it
 //! came; while it is on its way to the disk, the list fills again.
+
 use std::sync::{Mutex, PoisonError};
 
 use sqlx::SqliteConnection;

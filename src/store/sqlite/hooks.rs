@@ -1,4 +1,5 @@
 //! Requests of webhooks: which of them made runs.
+
 use std::time::Duration;
 
 use async_trait::async_trait;

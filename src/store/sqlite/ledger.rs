@@ -1,4 +1,5 @@
 //! The ledger: every input the drop folder ever saw, and why it stands where it stands.
+
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! The event log: append first, act second.
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;

@@ -1,4 +1,5 @@
 //! Messages about runs on their way to others: each stands from the moment it tells of until it arrived or was given up.
+
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};

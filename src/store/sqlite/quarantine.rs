@@ -1,4 +1,5 @@
 //! What was worked on again and again, and never came to a good end.
+
 use async_trait::async_trait;
 
 use crate::diagnostic::Result;

@@ -1,4 +1,5 @@
 //! The queue: runs that wait for a worker, and who has which.
+
 use async_trait::async_trait;
 use sqlx::Row as _;
 

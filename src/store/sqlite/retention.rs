@@ -1,4 +1,5 @@
 //! Forgetting what ended long ago: runs with their events, and inputs that have no run left.
+
 use std::collections::HashSet;
 
 use async_trait::async_trait;

@@ -1,4 +1,5 @@
 //! The row of a run: what lists and the queue need without reading its log.
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::Row as _;

@@ -1,4 +1,5 @@
 //! Schedules: how far each has come, and which of their instants made runs.
+
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
