@@ -37,7 +37,7 @@ pub async fn end_alone(project: &Project, store: &Store, _lock: &Lock, run: &Run
     if !end_if_published(project, store, &row).await? {
         Journal::of(project, store, &row).cancel(&row).await?;
     }
-    RunFolder::new(&project.state(), run).tidy();
+    RunFolder::new(&project.state(), run).tidy_after(&row);
     if let Some(input) = row.input {
         Putter::new(project.clone(), store.clone(), Tell::default()).put_away(input).await?;
     }

@@ -123,7 +123,7 @@ impl Conductor {
         let (usage, cost) = row.map_or((Usage::default(), None), |row| (row.usage, row.cost));
         let state = outcome.state();
         journal.append(What::RunEnded { state, report: outcome.report(), usage, cost }).await?;
-        folder.tidy();
+        folder.tidy_after(run);
         Ok(state)
     }
 

@@ -21,9 +21,9 @@ pub async fn tidy(project: &Project, store: &Store) -> Result<usize> {
             continue;
         };
         let folder = RunFolder::new(&project.state(), &id);
-        let has_ended = store.run(&id).await?.is_some_and(|run| run.state.is_end());
-        if has_ended && folder.is_untidy() {
-            folder.tidy();
+        let ended = store.run(&id).await?.filter(|run| run.state.is_end());
+        if let Some(run) = ended.filter(|run| folder.is_untidy_after(run)) {
+            folder.tidy_after(&run);
             tidied += 1;
         }
     }

@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Result, is_full};
 use crate::event::id::RunId;
+use crate::event::trigger::Trigger;
 use crate::store::RunRow;
 
+/// The run's own copies of its inputs.
+const INPUT: &str = "input";
+
 /// Parts that are only needed while the run works.
-const PASSING: [&str; 3] = ["input", "artifacts", "passing"];
+const PASSING: [&str; 3] = [INPUT, "artifacts", "passing"];
 
 /// The code of what fails because a disk is full.
 pub const DISK_FULL: &str = "run::disk_full";
@@ -24,7 +28,7 @@ impl RunFolder {
 
     /// The run's own copy of its input number `index`. The name is ours, never the sender's.
     pub fn input(&self, index: usize) -> PathBuf {
-        self.0.join("input").join(index.to_string())
+        self.0.join(INPUT).join(index.to_string())
     }
 
     /// Where attempt number `attempt` brings its artifacts.
@@ -76,10 +80,10 @@ impl RunFolder {
         self.0.join("passing")
     }
 
-    /// Whether it holds anything that is only needed while the run works, or nothing at all.
-    pub fn is_untidy(&self) -> bool {
+    /// Whether it holds anything that [`RunFolder::tidy_after`] removes, or nothing at all.
+    pub fn is_untidy_after(&self, run: &RunRow) -> bool {
         let is_empty = || std::fs::read_dir(&self.0).is_ok_and(|mut entries| entries.next().is_none());
-        PASSING.iter().any(|part| self.0.join(part).exists()) || self.lock().exists() || is_empty()
+        passing(run).any(|part| self.0.join(part).exists()) || self.lock().exists() || is_empty()
     }
 
     /// Removes what the run can make again when it goes on. Its own copy of an input that stands nowhere else stays.
@@ -91,9 +95,19 @@ impl RunFolder {
         }
     }
 
-    /// Removes what is only needed while the run works.
+    /// Removes what is only needed while the run works. What a request brought stands nowhere else, and the run may be
+    /// done over: it stays until the run is forgotten.
+    pub fn tidy_after(&self, run: &RunRow) {
+        self.remove(passing(run));
+    }
+
+    /// Removes all that is only needed while a run works.
     pub fn tidy(&self) {
-        for part in PASSING {
+        self.remove(PASSING.into_iter());
+    }
+
+    fn remove(&self, parts: impl Iterator<Item = &'static str>) {
+        for part in parts {
             // What cannot be removed now does no harm and is found by its run's id.
             let _ = std::fs::remove_dir_all(self.0.join(part));
         }
@@ -101,6 +115,12 @@ impl RunFolder {
         // Only goes away when nothing is kept in it.
         let _ = std::fs::remove_dir(&self.0);
     }
+}
+
+/// The parts that nobody needs when the run has ended.
+fn passing(run: &RunRow) -> impl Iterator<Item = &'static str> {
+    let has_brought = run.trigger == Trigger::Webhook;
+    PASSING.into_iter().filter(move |part| !has_brought || *part != INPUT)
 }
 
 #[cfg(test)]

@@ -97,11 +97,7 @@ async fn places(
     index: usize,
 ) -> Result<Vec<PathBuf>> {
     let mut places = vec![RunFolder::new(&project.state(), &over.id).input(index)];
-    if let Some(row) = over.input {
-        places.extend(store.claimed(row).await?);
-        let put_away = store.input(row).await?.and_then(|row| row.final_path);
-        places.extend(put_away.map(|path| project.root.join(path)));
-    }
+    places.extend(in_ledger(project, store, over, input).await?);
     // A file that was dropped may have been dropped again; one named by hand stands where it was named.
     let base = if over.by_hand { project.root.clone() } else { project.inbox() };
     places.push(base.join(input.path.as_path()));
@@ -109,13 +105,28 @@ async fn places(
     let mut before = over.retry_of.clone();
     while let Some(run) = before {
         let Some(row) = store.run(&run).await? else { break };
-        if let Some(input) = row.input {
-            let put_away = store.input(input).await?.and_then(|row| row.final_path);
-            places.extend(put_away.map(|path| project.root.join(path)));
-        }
+        places.push(RunFolder::new(&project.state(), &run).input(index));
+        places.extend(in_ledger(project, store, &row, input).await?);
         before = row.retry_of;
     }
     Ok(places)
+}
+
+/// Where the ledger says that a file stands which was dropped for `run`: one of several, where it is a batch.
+async fn in_ledger(
+    project: &Project,
+    store: &Store,
+    run: &RunRow,
+    input: &InputFile,
+) -> Result<impl Iterator<Item = PathBuf>> {
+    let rows = match run.input {
+        Some(first) => store.parcel(first).await?,
+        None => Vec::new(),
+    };
+    let row = rows.into_iter().find(|row| row.path == input.path);
+    let (claimed, put_away) = row.map_or((None, None), |row| (row.claimed_path, row.final_path));
+    let claimed = claimed.map(|path| store.folder().join(path));
+    Ok(claimed.into_iter().chain(put_away.map(|path| project.root.join(path))))
 }
 
 /// Copies the input from the first place where it stands unchanged.

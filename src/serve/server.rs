@@ -122,7 +122,8 @@ fn connection(
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = Box<dyn std::error::Error + Send + Sync>>
 + Send
 + 'static {
-    let mut builder = Builder::new(TokioExecutor::new());
+    // Only this: to find out which HTTP is spoken, a connection would be waited for without an end.
+    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(Server::HEAD);
     builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes)).into_owned()
 }

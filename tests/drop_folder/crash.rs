@@ -151,6 +151,25 @@ async fn a_file_put_back_never_replaces_a_new_one() {
 }
 
 #[tokio::test]
+async fn a_link_that_came_in_its_place_costs_no_file() {
+    for target in ["../outside.csv", "nowhere", "self"] {
+        let project = Project::new().file("outside.csv", "abc");
+        let store = Store::open(&project.path(".tidemill")).await.unwrap();
+        let (_, taken) = ready(&project, &store).await;
+        take(&project, &taken);
+        let claimed = Path::new("../.tidemill").join(&taken.claimed_path);
+        let target = if target == "self" { claimed.as_path() } else { Path::new(target) };
+        std::os::unix::fs::symlink(target, project.path("inbox/a.csv")).unwrap();
+        store.close().await;
+        let mut watching = watching(&project, &[]).await;
+        let end = watching.put_away().await.1;
+        watching.finish().await;
+        assert_eq!(end, Path::new(&format!("processed/a-again-{}.csv", taken.input)), "{target:?}");
+        assert_eq!(fs::read(project.path(end)).unwrap(), b"abc", "{target:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_process_killed_after_the_claim_runs_it_once() {
     let project = Project::new();
     claimed(&project).await.0.close().await;

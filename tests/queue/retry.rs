@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use tidemill::event::id::RunId;
+use tidemill::event::id::{Digest, RunId};
+use tidemill::event::input::{InputFile, RawPath};
 use tidemill::event::state::RunState;
 use tidemill::event::trigger::Trigger;
 use tidemill::event::{Event, What};
+use tidemill::run::ended::tidy;
 use tidemill::run::folder::RunFolder;
-use tidemill::run::retry::{By, retry};
-use tidemill::store::RunRow;
+use tidemill::run::retry::{By as Script, retry};
+use tidemill::store::{NewRun, RunRow};
 use tidemill::workflow::queueing::Queueing;
-use tidemill::workflow::trigger::Drop;
+use tidemill::workflow::trigger::{Batch, By, Drop};
 
 use super::work::{Act, Mill, ended, new_run, queue, route, store};
 use crate::support::clock::ManualClock;
@@ -46,7 +48,7 @@ async fn failed() -> (Project, Arc<ManualClock>, RunRow) {
 async fn a_file_that_was_put_away_is_worked_on_once_more() {
     let (project, clock, over) = failed().await;
     let (opened, store) = (project.open(), store(&project, &clock).await);
-    let run = retry(&opened, &store, clock.as_ref(), &over, By::Current).await.unwrap();
+    let run = retry(&opened, &store, clock.as_ref(), &over, Script::Current).await.unwrap();
     let row = store.run(&run).await.unwrap().unwrap();
     assert_eq!(
         (row.retry_of.as_ref(), row.trigger, &row.inputs),
@@ -68,7 +70,49 @@ async fn a_file_that_was_put_away_is_worked_on_once_more() {
     // And once more from there, after its own copy has gone.
     RunFolder::new(&opened.state(), &run).tidy();
     let row = store.run(&run).await.unwrap().unwrap();
-    retry(&opened, &store, clock.as_ref(), &row, By::Current).await.unwrap();
+    retry(&opened, &store, clock.as_ref(), &row, Script::Current).await.unwrap();
+}
+
+#[tokio::test]
+async fn every_file_of_a_batch_is_found_where_it_was_put_away() {
+    let project = project().file("inbox/energy/a.csv", "abc").file("inbox/energy/b.csv", "def");
+    let clock = Arc::new(ManualClock::new());
+    let mut dropped = route("energy", Queueing::default());
+    let batch = Batch { by: By::Folder, require: Vec::new(), quiet: None, max: None, timeout: None };
+    dropped.drops = vec![Drop { batch: Some(batch), ..Drop::new("energy/*.csv") }];
+    let mut mill = Mill::start(&project, &clock, vec![dropped], &[Act::Err("image::build_failed")]).await;
+    let run = mill.begun().await.id;
+    let over = mill.end_of(run.as_str()).await;
+    mill.finish().await;
+    assert_eq!((over.inputs.len(), project.files("failed").len()), (2, 3));
+    let (opened, store) = (project.open(), store(&project, &clock).await);
+    let run = retry(&opened, &store, clock.as_ref(), &over, Script::Current).await.unwrap();
+    let copy = |index| std::fs::read(RunFolder::new(&opened.state(), &run).input(index)).unwrap();
+    assert_eq!((copy(0), copy(1)), (b"abc".to_vec(), b"def".to_vec()));
+}
+
+#[tokio::test]
+async fn what_a_request_brought_stays_with_its_run() {
+    let project = project();
+    let clock = Arc::new(ManualClock::new());
+    let (opened, store) = (project.open(), store(&project, &clock).await);
+    let over = RunId::parse("20261130-230000-aaaa").unwrap();
+    let input = InputFile { path: RawPath::new("body.json"), size: 3, digest: Digest::of("abc") };
+    store.queue_run(NewRun { inputs: vec![input], ..new_run(over.as_str(), "energy") }).await.unwrap();
+    project.put(format!(".tidemill/runs/{over}/input/0"), "abc");
+    project.put(format!(".tidemill/runs/{over}/artifacts/1/x"), "half");
+    store.append(&over, ended(RunState::Failed)).await.unwrap();
+    // As after the end, and as after a process that was killed right then.
+    assert_eq!(tidy(&opened, &store).await.unwrap(), 1);
+    assert_eq!(tidy(&opened, &store).await.unwrap(), 0);
+    let row = store.run(&over).await.unwrap().unwrap();
+    let run = retry(&opened, &store, clock.as_ref(), &row, Script::Current).await.unwrap();
+    let files = [format!("{over}/input/0"), format!("{run}/input/0")].map(std::path::PathBuf::from);
+    let mut found = project.files(".tidemill/runs");
+    found.sort();
+    let mut wanted = files.to_vec();
+    wanted.sort();
+    assert_eq!(found, wanted);
 }
 
 #[tokio::test]
@@ -79,18 +123,18 @@ async fn what_cannot_be_done_over_says_why_and_leaves_nothing() {
         let error = retry(&opened, &store, clock.as_ref(), &over, by).await.unwrap_err();
         (error.code(), format!("{} {}", error.message(), error.advice().unwrap_or_default()))
     };
-    assert_eq!(again(By::Same).await.0, "retry::script_gone");
+    assert_eq!(again(Script::Same).await.0, "retry::script_gone");
     project.put("failed/energy/a.csv", "other");
-    let (code, said) = again(By::Current).await;
+    let (code, said) = again(Script::Current).await;
     assert_eq!(code, "retry::input_changed");
     assert!(said.contains("failed/energy/a.csv has changed"), "{said}");
     std::fs::remove_file(project.path("failed/energy/a.csv")).unwrap();
-    let (code, said) = again(By::Current).await;
+    let (code, said) = again(Script::Current).await;
     assert_eq!(code, "retry::input_gone");
     assert!(said.contains("energy/a.csv is not there") && said.contains("inbox/energy/a.csv"), "{said}");
     queue(&store, &[("run-waits", "energy")]).await;
     let waits = store.run(&RunId::parse("run-waits").unwrap()).await.unwrap().unwrap();
-    let error = retry(&opened, &store, clock.as_ref(), &waits, By::Current).await.unwrap_err();
+    let error = retry(&opened, &store, clock.as_ref(), &waits, Script::Current).await.unwrap_err();
     assert_eq!(error.code(), "retry::not_ended");
     assert!(project.files(".tidemill/runs").is_empty(), "{:?}", project.files(".tidemill/runs"));
 }
@@ -117,7 +161,7 @@ async fn all_that_failed_is_what_ended_so_and_was_not_done_over() {
     assert_eq!(ids(&[RunState::Failed, RunState::Rejected], Some("energy"), None).await, ["run-0", "run-1"]);
     assert_eq!(ids(&[RunState::Failed], None, Some("2026-12-01T02:00:00Z")).await, ["run-3"]);
     let over = store.run(&RunId::parse("run-0").unwrap()).await.unwrap().unwrap();
-    retry(&project.open(), &store, clock.as_ref(), &over, By::Current).await.unwrap();
+    retry(&project.open(), &store, clock.as_ref(), &over, Script::Current).await.unwrap();
     assert_eq!(ids(&[RunState::Failed], None, None).await, ["run-3"]);
 }
 
@@ -125,7 +169,7 @@ async fn all_that_failed_is_what_ended_so_and_was_not_done_over() {
 async fn a_run_with_the_only_copy_of_its_input_keeps_it_while_it_waits() {
     let (project, clock, dropped) = failed().await;
     let (opened, store) = (project.open(), store(&project, &clock).await);
-    let run = retry(&opened, &store, clock.as_ref(), &dropped, By::Current).await.unwrap();
+    let run = retry(&opened, &store, clock.as_ref(), &dropped, Script::Current).await.unwrap();
     let own = store.run(&run).await.unwrap().unwrap();
     for (row, stays) in [(&dropped, false), (&own, true)] {
         let folder = RunFolder::new(&opened.state(), &row.id);

@@ -91,6 +91,16 @@ async fn a_body_that_never_ends_is_waited_for_for_so_long() {
 }
 
 #[tokio::test]
+async fn a_connection_that_says_nothing_is_closed() {
+    let serving = Serving::open(webhook()).await;
+    let mut socket = connect(&serving).await;
+    assert_eq!(answer(serving.signed("msg_1", "{}")).await.0, 202);
+    // From here on time passes as soon as nobody has anything else to do.
+    tokio::time::pause();
+    assert_eq!(read(&mut socket).await, "");
+}
+
+#[tokio::test]
 async fn a_flood_is_told_when_to_come_back() {
     let mut serving = Serving::open(Webhook { rate: 2.0, ..webhook() }).await;
     for id in ["msg_1", "msg_2"] {

@@ -112,13 +112,19 @@ impl Sender<'_> {
     }
 }
 
-/// A text without the path and the query of `url`: they may be a key, and pages of errors repeat them.
+/// A text without the path and the query of `url`, and without the parts of them that are long enough for a key: pages
+/// of errors repeat them, as they are written or decoded.
 fn without_path(text: &str, url: &Url) -> String {
-    let hidden = [url.query().unwrap_or_default(), url.path().trim_start_matches('/')];
-    hidden
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .fold(text.to_owned(), |text, part| text.replace(part, "..."))
+    const KEY: usize = 8;
+    let (query, path) = (url.query().unwrap_or_default(), url.path().trim_start_matches('/'));
+    let values = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+    let parts = path.split('/').chain(values).filter(|part| part.len() >= KEY);
+    let decoded = url.query_pairs().map(|(_, value)| value.into_owned()).filter(|value| value.len() >= KEY);
+    let written = [query, path].into_iter().filter(|part| !part.is_empty()).chain(parts);
+    let mut hidden: Vec<String> = written.map(str::to_owned).chain(decoded).collect();
+    // The longest first: one may hold another.
+    hidden.sort_by_key(|part| std::cmp::Reverse(part.len()));
+    hidden.into_iter().fold(text.to_owned(), |text, part| text.replace(&part, "..."))
 }
 
 /// The innermost reason: the outer ones hold the address.
@@ -128,4 +134,25 @@ fn reason(error: &reqwest::Error) -> String {
         reason = Some(inner);
     }
     reason.map_or_else(|| "no answer".to_owned(), |error| printable(error.to_string().as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_an_address_that_may_be_a_key_is_kept() {
+        let url = Url::parse("https://hooks.example/bot/T0KEN-12345?k=a%2Fb%2Fcdefgh&v=1").unwrap();
+        for (said, kept) in [
+            ("no POST /bot/T0KEN-12345?k=a%2Fb%2Fcdefgh&v=1", "no POST /...?..."),
+            ("token T0KEN-12345 is unknown to the bot, v=1", "token ... is unknown to the bot, v=1"),
+            ("k is a%2Fb%2Fcdefgh, or a/b/cdefgh", "k is ..., or ..."),
+        ] {
+            assert_eq!(without_path(said, &url), kept);
+        }
+        assert_eq!(
+            without_path("not / found", &Url::parse("https://hooks.example/").unwrap()),
+            "not / found"
+        );
+    }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::artifact::{self, Destination};
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
+use crate::event::input::Fingerprint;
 use crate::event::state::{InputState, RunState};
 use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
@@ -19,6 +20,7 @@ use crate::run::published::end_if_published;
 use crate::run::queue::requeue;
 use crate::store::{InputRow, RunRow, Store};
 use crate::trigger::drop_folder::links::open;
+use crate::trigger::drop_folder::scan::fingerprint;
 
 /// A run that brought the process down this often without coming any further is not tried again.
 pub(super) const ATTEMPTS: u32 = 10;
@@ -84,7 +86,7 @@ async fn undo(inbox: &Path, store: &Store, row: &InputRow) -> Result<()> {
                 claimed.display()
             ))
         };
-        let stands = place::stands(&home, row.fingerprint) || home.is_symlink();
+        let stands = place::stands(&home, row.fingerprint) || leads_to(&home, row.fingerprint, &claimed);
         if stands && claimed.symlink_metadata().is_ok() {
             // Both: it was copied, and the original is still there.
             fs::remove_file(&claimed).map_err(failed)?;
@@ -99,6 +101,14 @@ async fn undo(inbox: &Path, store: &Store, row: &InputRow) -> Result<()> {
     }
     let reason = "tidemill ended while it was being claimed; it waits again";
     store.put_back(row.id, InputState::Settling, reason).await
+}
+
+/// Whether a link leads to that version of a file, of which the claimed one is a copy. Any other link came later, and
+/// one to the claimed file itself is no second one.
+fn leads_to(home: &Path, version: Fingerprint, claimed: &Path) -> bool {
+    let is =
+        |path: &Path| fs::metadata(path).is_ok_and(|data| data.is_file() && fingerprint(&data) == version);
+    home.is_symlink() && is(home) && !is(claimed)
 }
 
 /// The runs exist, and the move may not have reached the disk before the power went.

@@ -118,7 +118,7 @@ impl Queue {
         if row.cancel_at.is_some() {
             journal.cancel(row).await?;
             // What it kept for going on.
-            RunFolder::new(&self.project.state(), &row.id).tidy();
+            RunFolder::new(&self.project.state(), &row.id).tidy_after(row);
             return Ok(RunState::Cancelled);
         }
         if stop.is_interrupting() {

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use globset::GlobBuilder;
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use crate::event::input::printable;
@@ -56,7 +56,9 @@ impl Glob {
         for (index, name) in names.iter().enumerate() {
             regex = regex.replacen(&word(index), &format!("(?P<{name}>[^/]+)"), 1);
         }
-        let regex = Regex::new(&regex).map_err(|error| error.to_string())?;
+        // A newline in a name is a byte like any other.
+        let regex = RegexBuilder::new(&regex).dot_matches_new_line(true).build();
+        let regex = regex.map_err(|error| error.to_string())?;
         Ok(Self { text: text.to_owned(), names, regex })
     }
 
@@ -203,6 +205,7 @@ mod tests {
         assert_eq!(captured("**/{kind}-{day}.{csv,tsv}", b"x/y/a-b-7.tsv"), two);
         assert_eq!(captured("{a}[{}]*", b"xx}y"), [pair("a", "xx")]);
         assert_eq!(captured("\\{case\\}/{b}", b"{case}/1"), [pair("b", "1")]);
+        assert_eq!(captured("**/{name}.?sv", b"new\nfolder/a.\nsv"), [pair("name", "a")]);
         assert_eq!(captured("x{CAPTURE}", b"xCAPTURE"), [pair("CAPTURE", "CAPTURE")]);
     }
 
