@@ -10,10 +10,10 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::event::state::RunState;
 use crate::run::folder::RunFolder;
 use crate::run::journal::Journal;
-use crate::store::{RunFilter, Store};
+use crate::run::published::end_if_published;
+use crate::store::{RunRow, Store};
 
 /// Held while a run is carried out by hand.
 #[derive(Debug)]
@@ -38,24 +38,31 @@ pub fn hold(folder: &RunFolder) -> Result<Hold> {
 /// Ends every run started by hand whose process is gone. Gives how many.
 pub async fn bury(project: &Project, store: &Store) -> Result<usize> {
     let mut buried = 0;
-    for state in RunState::ALL.into_iter().filter(|state| !state.is_end()) {
-        let filter = RunFilter { workflow: None, state: Some(state), limit: None };
-        for run in store.runs(&filter).await? {
-            let folder = RunFolder::new(&project.state(), &run.id);
-            if run.by_hand && is_free(&folder.lock()) {
-                let why = Diagnostic::new(
-                    "run::interrupted",
-                    "the process that carried it out ended before it did",
-                )
-                .help("run it again; `tidemill logs RUN` shows how far it came");
-                // First: on a full disk it is what makes room for the end to be recorded.
-                folder.tidy();
-                Journal::of(project, store, &run).fail(&run, &why).await?;
-                buried += 1;
+    for run in store.unended_by_hand().await? {
+        let folder = RunFolder::new(&project.state(), &run.id);
+        if is_free(&folder.lock()) {
+            // First: on a full disk it is what makes room for the end to be recorded.
+            folder.tidy();
+            match end(project, store, &run).await {
+                // Its process ended it just now, and was not gone.
+                Err(error) if error.code() == "store::run_ended" => {}
+                done => {
+                    done?;
+                    buried += 1;
+                }
             }
         }
     }
     Ok(buried)
+}
+
+async fn end(project: &Project, store: &Store, run: &RunRow) -> Result<()> {
+    if end_if_published(project, store, run).await? {
+        return Ok(());
+    }
+    let why = Diagnostic::new("run::interrupted", "the process that carried it out ended before it did")
+        .help("run it again; `tidemill logs RUN` shows how far it came");
+    Journal::of(project, store, run).fail(run, &why).await
 }
 
 fn is_free(lock: &Path) -> bool {

@@ -103,6 +103,8 @@ impl Conductor {
         let outcome = match outcome {
             Outcome::Passed(artifacts) => match self.publish(run, &artifacts, journal).await {
                 Ok(()) => Outcome::Passed(artifacts),
+                // It may be published already: what stands in the outbox decides that, not this.
+                Err(diagnostic) if is_of_the_store(&diagnostic) => return Err(diagnostic),
                 Err(diagnostic) => {
                     self.keep(&artifacts, &[], folder, journal).await?;
                     Outcome::Failed(diagnostic)
@@ -170,6 +172,11 @@ impl Conductor {
     fn relative(&self, path: &std::path::Path) -> String {
         path.strip_prefix(&self.project.root).unwrap_or(path).display().to_string()
     }
+}
+
+/// Whether something could not be recorded, or was not ours to record any more.
+fn is_of_the_store(diagnostic: &Diagnostic) -> bool {
+    diagnostic.code().starts_with("store::")
 }
 
 /// The variables with all a workflow's secrets.

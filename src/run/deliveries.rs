@@ -86,16 +86,15 @@ impl Deliveries {
 
     /// Sends what is due, all at once, and records what came of it. Gives how many messages that were.
     pub async fn round(&self) -> Result<usize> {
-        let now = self.clock.now();
         let limit = u32::try_from(Self::AT_ONCE).unwrap_or(u32::MAX);
-        let due: Vec<Delivery> =
-            self.store.next_deliveries(limit).await?.into_iter().filter(|next| next.due <= now).collect();
+        let due = self.store.next_deliveries(limit).await?;
         let done = join_all(due.iter().map(|delivery| self.deliver(delivery))).await;
         done.into_iter().collect::<Result<Vec<()>>>().map(|done| done.len())
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<()> {
-        let body = self.body(delivery).await?;
+        // It may have been forgotten since, with all messages about it.
+        let Some(body) = self.body(delivery).await? else { return Ok(()) };
         let sender =
             send::Sender { settings: &self.settings, env: self.env.as_ref(), clock: self.clock.as_ref() };
         let sent = sender.send(&delivery.target, &delivery.message_id(), body).await;
@@ -105,23 +104,14 @@ impl Deliveries {
         Ok(())
     }
 
-    async fn body(&self, delivery: &Delivery) -> Result<String> {
-        let row = self.store.run(&delivery.run).await?.ok_or_else(|| {
-            Diagnostic::new(
-                "store::corrupt",
-                format!("a message tells of the run {}, which is gone", delivery.run),
-            )
-            .help("put back a copy of .tidemill/tidemill.db")
-        })?;
+    async fn body(&self, delivery: &Delivery) -> Result<Option<String>> {
+        let Some(row) = self.store.run(&delivery.run).await? else { return Ok(None) };
         let events = match delivery.moment {
             Moment::Queued | Moment::Started => Vec::new(),
             _ => self.store.all_events(&delivery.run).await?,
         };
-        Ok(message::compose(
-            delivery,
-            &row,
-            &events.into_iter().map(|event| event.what).collect::<Vec<What>>(),
-        ))
+        let events: Vec<What> = events.into_iter().map(|event| event.what).collect();
+        Ok(Some(message::compose(delivery, &row, &events)))
     }
 
     /// Says the first failure and the last; what lies between is in the list.

@@ -121,7 +121,7 @@ impl Daemon {
     ) -> Result<Self> {
         refuse_loops(project)?;
         let room = Room::of(project);
-        let putter = Arc::new(Putter::new(project.clone(), store.clone(), tell.clone()));
+        let putter = Putter::new(project.clone(), store.clone(), tell.clone());
         recover::recover(project, &store, &putter, &tell).await?;
         let wake = Arc::new(Notify::new());
         let in_force = InForce::new(workflows.clone());
@@ -130,6 +130,7 @@ impl Daemon {
             Schedules::open(store.clone(), instants, in_force.clone(), woken, tell.clone()).await?;
         let hooks = Hooks::new(project, store.clone(), Arc::clone(&clock), Arc::clone(&wake), tell.clone());
         let desk = Desk::open(project, store.clone(), Arc::clone(&clock), workflows, tell.clone()).await?;
+        let putter = desk.putter();
         Ok(Self {
             desk,
             schedules,
@@ -164,7 +165,7 @@ impl Daemon {
     }
 
     async fn work(self, stop: Stop) -> Result<()> {
-        let Self { mut desk, watch, queue, mut schedules, in_force, hooks, rescan, socket, lock, .. } = self;
+        let Self { mut desk, watch, queue, mut schedules, in_force, hooks, rescan, lock, socket, .. } = self;
         let intake = async {
             let news = in_force.subscribe();
             let done = Self::take_in(&mut desk, watch, &queue, Pace::new(rescan), news, &stop).await;

@@ -65,6 +65,9 @@ pub trait Queue: Send + Sync {
     /// Runs of the queue that have not ended, oldest first: after a start, what a dead process left behind.
     async fn unended(&self) -> Result<Vec<RunRow>>;
 
+    /// Runs started by hand that have not ended, oldest first.
+    async fn unended_by_hand(&self) -> Result<Vec<RunRow>>;
+
     /// Runs that somebody has, oldest first.
     async fn in_work(&self) -> Result<Vec<RunRow>>;
 

@@ -37,7 +37,7 @@ pub struct Desk {
     settling: Settling,
     links: Links,
     loops: Loops,
-    putter: Putter,
+    putter: Arc<Putter>,
     /// Why files that were complete could not be taken.
     refused: HashMap<RawPath, String>,
     known: Known,
@@ -80,7 +80,7 @@ impl Desk {
         let brim = Brim::new(store.clone(), watch.max_pending, tell.clone());
         let mut desk = Self {
             inbox: project.inbox(),
-            putter: Putter::new(project.clone(), store.clone(), tell.clone()),
+            putter: Arc::new(Putter::new(project.clone(), store.clone(), tell.clone())),
             links: Links::new(&project.inbox(), &watch.links_to),
             loops: Loops::new(watch.loop_limit),
             store,
@@ -99,6 +99,11 @@ impl Desk {
         };
         desk.set_workflows(workflows)?;
         Ok(desk)
+    }
+
+    /// Who puts its files away: one at a time, whoever asks.
+    pub(super) fn putter(&self) -> Arc<Putter> {
+        Arc::clone(&self.putter)
     }
 
     /// These workflows from now on; everything is looked at anew.

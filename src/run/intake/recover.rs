@@ -133,9 +133,10 @@ fn complete(project: &Project, store: &Store, row: &InputRow) -> Result<()> {
 }
 
 async fn go_on(project: &Project, store: &Store, run: &RunRow, tell: &Tell) -> Result<()> {
-    if end_if_published(project, store, run).await? || run.state == RunState::Queued {
+    if end_if_published(project, store, run).await? {
         return Ok(());
     }
+    // One that brings the process down before it does anything still counts as waiting.
     if run.attempts >= ATTEMPTS {
         let destination = Destination::of(project.outbox(), &run.workflow, &run.inputs, &run.id);
         artifact::forget_staged(&destination, &run.id);
@@ -143,6 +144,9 @@ async fn go_on(project: &Project, store: &Store, run: &RunRow, tell: &Tell) -> R
         let why = Diagnostic::new("run::interrupted", message)
             .help("tidemill or the machine went down each time this run was in work; `tidemill logs` shows how far it came");
         return Journal::of(project, store, run).fail(run, &why).await;
+    }
+    if run.state == RunState::Queued {
+        return Ok(());
     }
     requeue(store, &run.id, "tidemill ended while it was in work; it goes on").await?;
     tell.say(Notice::Requeued(run.id.clone()));

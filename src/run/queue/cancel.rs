@@ -2,6 +2,7 @@
 
 use super::{Queue, Work};
 use crate::diagnostic::Result;
+use crate::event::state::RunState;
 use crate::run::queue::settle::Left;
 
 impl Queue {
@@ -11,7 +12,12 @@ impl Queue {
         for asked in self.store.to_cancel().await?.into_iter().filter(|run| !run.by_hand) {
             if let Some(running) = work.running.values_mut().find(|running| running.row.id == asked.id) {
                 match running.told {
-                    Some(told) if now.saturating_sub(told) >= Self::GRACE => running.abort.abort(),
+                    // One that publishes has all but ended, and what it publishes would stand there all the same.
+                    Some(told)
+                        if now.saturating_sub(told) >= Self::GRACE && asked.state != RunState::Publishing =>
+                    {
+                        running.abort.abort();
+                    }
                     Some(_) => {}
                     None => {
                         running.told = Some(now);

@@ -146,7 +146,7 @@ impl Queue {
                     work.open.extend(left(ended, &mut work.running));
                 }
                 () = self.wake.notified() => {}
-                () = self.clock.sleep(poll), if !finishing => {}
+                () = self.clock.sleep(poll) => {}
                 () = stop.finishing(), if !finishing => {}
                 () = &mut grace, if !aborted => {
                     aborted = true;

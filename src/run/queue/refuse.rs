@@ -19,6 +19,7 @@ impl Queue {
             let Some(why) = why else { return Ok(false) };
             Journal::of(&self.project, &self.store, row).fail(row, &why).await?;
         }
+        self.clear(row);
         // Its file is to be put away, and what waited behind it may start now.
         self.wake.notify_one();
         Ok(true)

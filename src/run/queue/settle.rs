@@ -2,6 +2,7 @@
 
 use super::again::{Passing, again, passing};
 use super::{Queue, Work};
+use crate::artifact::{self, Destination};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::What;
 use crate::event::id::RunId;
@@ -117,8 +118,7 @@ impl Queue {
         let journal = Journal::of(&self.project, &self.store, row);
         if row.cancel_at.is_some() {
             journal.cancel(row).await?;
-            // What it kept for going on.
-            RunFolder::new(&self.project.state(), &row.id).tidy_after(row);
+            self.clear(row);
             return Ok(RunState::Cancelled);
         }
         if stop.is_interrupting() {
@@ -142,7 +142,15 @@ impl Queue {
             Some(error) => journal.fail(row, error).await?,
             None => journal.fail(row, &unfinished()).await?,
         }
+        self.clear(row);
         Ok(RunState::Failed)
+    }
+
+    /// Removes what a run kept for going on that has ended without a worker, and what it had staged.
+    pub(super) fn clear(&self, row: &RunRow) {
+        let destination = Destination::of(self.project.outbox(), &row.workflow, &row.inputs, &row.id);
+        artifact::forget_staged(&destination, &row.id);
+        RunFolder::new(&self.project.state(), &row.id).tidy_after(row);
     }
 
     /// Has a run wait until what it failed by may have passed. Gives whether there is another try.

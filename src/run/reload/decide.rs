@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
+use crate::run::deliveries;
+use crate::run::hooks::Table;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::Swap;
+use crate::run::models::env;
 use crate::run::route::route;
 use crate::run::schedules::plans;
 use crate::script::survey::{Outcome, Survey, Surveyed};
@@ -103,7 +106,11 @@ async fn usable(
     model: Option<&str>,
 ) -> Result<WorkflowRoute> {
     plans(&loaded.workflow.name, &loaded.workflow.schedules)?;
-    route(project, store, loaded, model).await
+    deliveries::check(&loaded.workflow.name, &loaded.workflow.notify, &env)?;
+    let route = route(project, store, loaded, model).await?;
+    // What watching would refuse at its start is a mistake of this script now.
+    Table::of(std::slice::from_ref(&route), &env)?;
+    Ok(route)
 }
 
 /// The script a workflow in force is made of.

@@ -1,4 +1,4 @@
--- Version 8: the versions of workflows that are in force, and what became of a schedule's instants.
+-- Version 5: the versions of workflows that are in force, and what became of a schedule's instants.
 
 CREATE TABLE workflow_versions (
     workflow TEXT    PRIMARY KEY,

@@ -50,8 +50,10 @@ impl Sqlite {
         let results = match self.write_together(&mut writer, &appends).await {
             Ok(results) => results,
             // What failed together may go apart, and each then has an error of its own.
-            Err(_) if appends.len() > 1 => self.write_apart(&mut writer, &appends).await,
-            Err(error) => vec![Err(error)],
+            Err(error) if appends.len() > 1 && !is_of_all(&error) => {
+                self.write_apart(&mut writer, &appends).await
+            }
+            Err(error) => appends.iter().map(|_| Err(alike(&error))).collect(),
         };
         // Told under the lock: followers see events in the order of the log.
         self.tell(results.iter().flatten().cloned());
@@ -94,6 +96,16 @@ impl Sqlite {
         }
         results
     }
+}
+
+/// The same error once more, for another who waits.
+fn alike(error: &Diagnostic) -> Diagnostic {
+    Diagnostic::new(error.code(), error.message()).help(error.report().help.unwrap_or_default())
+}
+
+/// Whether each alone would fail in the same way, after as long a wait.
+fn is_of_all(error: &Diagnostic) -> bool {
+    matches!(error.code(), "store::busy" | "store::disk_full" | "store::io")
 }
 
 /// Whether nothing was written because of the run, and not because of the database.

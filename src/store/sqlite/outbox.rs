@@ -14,7 +14,7 @@ use crate::store::sqlite::error::{explain, unreadable};
 use crate::workflow::notify::{Moment, Notify};
 
 /// A message waits behind those of the same run to the same target.
-const HEADS: &str = "SELECT * FROM deliveries AS own WHERE state = 'waiting' AND NOT EXISTS
+const HEADS: &str = "SELECT * FROM deliveries AS own WHERE state = 'waiting' AND due <= ?1 AND NOT EXISTS
     (SELECT 1 FROM deliveries AS other WHERE other.run = own.run AND other.place = own.place
      AND other.seq < own.seq AND other.state = 'waiting')";
 
@@ -36,7 +36,8 @@ impl Outbox for Sqlite {
     }
 
     async fn next_deliveries(&self, limit: u32) -> Result<Vec<Delivery>> {
-        sqlx::query(sqlx::AssertSqlSafe(format!("{HEADS} ORDER BY due, id LIMIT ?1")))
+        sqlx::query(sqlx::AssertSqlSafe(format!("{HEADS} ORDER BY due, id LIMIT ?2")))
+            .bind(micros(self.0.clock.now()))
             .bind(limit)
             .fetch_all(&self.0.readers)
             .await
@@ -62,6 +63,19 @@ impl Outbox for Sqlite {
         .bind(came.status)
         .bind(&came.answer)
         .bind(&came.error)
+        .execute(&mut *transaction)
+        .await
+        .map_err(failed)?;
+        // Those behind it need not be looked at before.
+        sqlx::query(
+            "UPDATE deliveries SET due = max(due, ?4) WHERE run = ?1 AND place = ?2 AND seq > ?3 AND state = 'waiting'
+             AND ?5 = 'waiting'",
+        )
+        .bind(delivery.run.as_str())
+        .bind(delivery.place)
+        .bind(i64::try_from(delivery.seq).unwrap_or(i64::MAX))
+        .bind(micros(came.due))
+        .bind(came.state.as_str())
         .execute(&mut *transaction)
         .await
         .map_err(failed)?;

@@ -20,21 +20,21 @@ impl Queue for Sqlite {
         // From one workflow to the next by the index: however many runs wait, few rows are read.
         sqlx::query(
             "WITH RECURSIVE flows (workflow) AS (
-                 SELECT min(workflow) FROM runs WHERE state = 'queued' AND holder IS NULL AND by_hand = 0
+                 SELECT min(workflow) FROM runs INDEXED BY runs_waiting WHERE state = 'queued' AND holder IS NULL AND by_hand = 0
                  UNION ALL
-                 SELECT (SELECT min(runs.workflow) FROM runs WHERE state = 'queued' AND holder IS NULL
+                 SELECT (SELECT min(runs.workflow) FROM runs INDEXED BY runs_waiting WHERE state = 'queued' AND holder IS NULL
                      AND by_hand = 0 AND runs.workflow > flows.workflow)
                  FROM flows WHERE flows.workflow IS NOT NULL
              )
              SELECT id, runs.workflow, model, number FROM flows CROSS JOIN runs ON runs.number IN (
-                 SELECT number FROM runs AS ready
+                 SELECT number FROM runs AS ready INDEXED BY runs_waiting
                  WHERE ready.state = 'queued' AND ready.holder IS NULL AND ready.by_hand = 0
                  AND ready.workflow = flows.workflow AND (ready.run_at IS NULL OR ready.run_at <= ?1)
-                 AND NOT EXISTS (
+                 AND (NOT EXISTS (SELECT 1 FROM fires WHERE run = ready.id AND takes_turns) OR NOT EXISTS (
                      SELECT 1 FROM runs AS before CROSS JOIN fires ON fires.run = before.id
                      WHERE before.ended_at IS NULL AND before.number < ready.number
                      AND fires.schedule = (SELECT schedule FROM fires WHERE run = ready.id AND takes_turns)
-                 ) ORDER BY number LIMIT ?2
+                 )) ORDER BY number LIMIT ?2
              ) ORDER BY number",
         )
         .bind(micros(self.0.clock.now()))
@@ -70,7 +70,7 @@ impl Queue for Sqlite {
         sqlx::query(
             "UPDATE runs SET fence = fence + 1, holder = ?2, attempts = attempts + 1
              WHERE id = ?1 AND state = 'queued' AND holder IS NULL AND by_hand = 0
-             AND (run_at IS NULL OR run_at <= ?3) RETURNING *",
+             AND (run_at IS NULL OR run_at <= ?3 OR cancel_at IS NOT NULL) RETURNING *",
         )
         .bind(run.as_str())
         .bind(holder.to_string())
@@ -99,6 +99,16 @@ impl Queue for Sqlite {
             .fetch_all(&self.0.readers)
             .await
             .map_err(|error| explain("read the queue", error))?
+            .iter()
+            .map(decode)
+            .collect()
+    }
+
+    async fn unended_by_hand(&self) -> Result<Vec<RunRow>> {
+        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND by_hand = 1 ORDER BY number")
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain("look for runs started by hand", error))?
             .iter()
             .map(decode)
             .collect()

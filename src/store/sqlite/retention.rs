@@ -13,15 +13,17 @@ use crate::store::sqlite::Sqlite;
 use crate::store::sqlite::column::{micros, to_json};
 use crate::store::sqlite::error::explain;
 
-/// A run that ended before `?1` and whose input, if it has one, was put away: nothing will ask for it again. Never
+/// A run that ended before `?1`, whose input, if it has one, was put away, and whose messages have arrived or were given
+/// up: nothing will ask for it again. Never
 /// NULL, so that its opposite is the rest.
 const OUTLIVED: &str =
     "(runs.ended_at IS NOT NULL AND runs.ended_at < ?1 AND (runs.input IS NULL OR runs.input IN
-    (SELECT id FROM inputs WHERE state IN ('done', 'failed', 'rejected', 'duplicate', 'gone'))))";
+    (SELECT id FROM inputs WHERE state IN ('done', 'failed', 'rejected', 'duplicate', 'gone')))
+    AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.run = runs.id AND deliveries.state = 'waiting'))";
 
 /// An input that was through before `?1` and has no run but those that are forgotten with it.
 const INPUTS: &str = "inputs.changed_at < ?1 AND inputs.state IN ('done', 'failed', 'rejected', 'duplicate', 'gone')
-    AND NOT inputs.kept
+    AND NOT inputs.kept AND NOT (inputs.state = 'duplicate' AND inputs.claimed_path IS NOT NULL)
     AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.input = inputs.id AND (runs.ended_at IS NULL OR runs.ended_at >= ?1))";
 
 /// Before the first run ever: nothing ended before it.

@@ -12,6 +12,7 @@ use crate::event::trigger::{Params, Trigger};
 use crate::run::intake::carry::{Carry, Taking, Way, bring_back, carry_all, why};
 use crate::run::intake::notice::Notice;
 use crate::run::intake::{place, plan, sidecar};
+use crate::run::pause::passes;
 use crate::store::{Claim, ClaimedFile, DropRun, NewRun, Taken, Then};
 use crate::trigger::drop_folder::loops::Loops;
 use crate::trigger::drop_folder::parcel::Parcel;
@@ -212,7 +213,12 @@ impl Desk {
             }
             let first = &parcel.members[0];
             if claimed.queued.is_empty() {
-                self.putter.put_duplicates_away(first.taken.input).await?;
+                match self.putter.put_duplicates_away(first.taken.input).await {
+                    Err(error) if passes(&error) => return Err(error),
+                    // It is kept, and the next start tries again.
+                    Err(error) => self.tell.say(Notice::Warned(error.report())),
+                    Ok(()) => {}
+                }
             } else {
                 self.tell.say(Notice::Claimed { path: first.change.path.clone(), runs: claimed.queued });
             }
