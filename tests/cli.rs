@@ -261,6 +261,11 @@ return mill.workflow {
         near.out.contains("is outside the inbox") && near.out.contains("did you mean `report/1`?"),
         "{near:?}"
     );
+    let relative = tidemill(folder.path(), &["explain", "hello/b.txt"]);
+    assert!(
+        relative.out.contains("/inbox/hello/b.txt"),
+        "what lists say is a path in the inbox: {relative:?}"
+    );
 }
 
 #[tokio::test]
