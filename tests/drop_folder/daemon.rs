@@ -35,7 +35,7 @@ async fn a_file_whose_run_fails_has_the_reason_beside_it() {
     for (act, state, lines) in [
         (Act::End(RunState::Rejected), InputState::Rejected, "output/a.csv: it has no rows"),
         (Act::End(RunState::Denied), InputState::Failed, "the test wants denied [run::told]"),
-        (Act::End(RunState::Exhausted), InputState::Failed, "energy was exhausted (run "),
+        (Act::End(RunState::Exhausted), InputState::Failed, "energy ended as exhausted (run "),
         (
             Act::Err("image::build_failed"),
             InputState::Failed,
