@@ -78,3 +78,24 @@ fn git_is_looked_for_when_a_workflow_needs_it() {
     let (_, with) = doctor(folder.path(), &[]);
     assert!(with.contains("ok    git: 2."), "{with}");
 }
+
+#[test]
+fn secrets_without_which_watching_does_not_start_are_named() {
+    let folder = project();
+    let script = r#"local mill = require "tidemill"
+return mill.workflow {
+  name = "refunds",
+  sandbox = "none",
+  agent = { model = "hello-script" },
+  prompt = "Refund.",
+  triggers = { mill.webhook { path = "refunds", secret = mill.secret "NOWHERE_SET_IN" } },
+  on_success = mill.notify { url = mill.secret "NOWHERE_SET_OUT" },
+}
+"#;
+    fs::write(folder.path().join("workflows/refunds.lua"), script).expect("a script");
+    let (_, out) = doctor(folder.path(), &[]);
+    let warned = |name: &str| {
+        out.lines().any(|line| line.starts_with("warn  secrets of refunds") && line.contains(name))
+    };
+    assert!(warned("NOWHERE_SET_IN") && warned("NOWHERE_SET_OUT"), "{out}");
+}

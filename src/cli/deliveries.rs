@@ -39,7 +39,10 @@ pub async fn run(context: &Context, args: Args) -> Result<Exit> {
         return Ok(Exit::Succeeded);
     }
     if found.is_empty() {
-        context.screen.talk("no messages; `notify`, `on_success` or `on_failure` of a workflow makes some");
+        let which =
+            state.map_or_else(|| "yet".to_owned(), |state| format!("in the state {}", state.as_str()));
+        let by = "`notify`, `on_success` or `on_failure` of a workflow makes some";
+        context.screen.talk(format!("no messages {which}; {by}"));
     }
     for delivery in &found {
         context.screen.line(line(delivery));

@@ -104,7 +104,8 @@ async fn elsewhere(context: &Context, project: &Project, args: &Args) -> Result<
             return Ok(Exit::Succeeded);
         }
         Meant::Unscheduled => Some("The workflow of that name has no schedule.".to_owned()),
-        Meant::Nothing(near) => near.map(|near| format!("If a schedule was meant: did you mean `{near}`?")),
+        Meant::Nothing(Some(near)) => Some(format!("If a schedule was meant: did you mean `{near}`?")),
+        Meant::Nothing(None) => args.path.is_relative().then(|| text::below(project, &args.path)),
     };
     if args.json {
         context.screen.line(json!({ "path": args.path.to_string_lossy(), "inside_inbox": false }));

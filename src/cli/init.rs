@@ -88,7 +88,7 @@ fn next_steps(folder: &Path) -> String {
   echo 'the tide comes and the tide goes' > sample.txt
   tidemill check                                        every mistake in every script
   tidemill run hello sample.txt --model hello-script    one run, with no model key
-  tidemill watch                                        run what is dropped into inbox/hello/
+  tidemill watch --model hello-script                   run what is dropped into inbox/hello/
 
 With a key in OPENAI_API_KEY, leave out --model. Other models: tidemill.toml.",
         quoted(&shown)

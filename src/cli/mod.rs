@@ -62,7 +62,7 @@ pub enum Command {
     Check(check::Args),
     /// Run a workflow once, in the foreground
     Run(run::Args),
-    /// Watch the drop folder and run what is dropped
+    /// Run what is dropped, what schedules start and what webhooks ask for
     Watch(watch::Args),
     /// List workflows: their versions, what starts them, what is wrong with them
     Workflows(workflows::Args),

@@ -46,9 +46,14 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
             Some(reason) => format!("{state}: {reason}"),
             None => state.to_string(),
         },
+        // Without a container there is none.
+        What::ImageReady { digest, .. } if digest.is_empty() => return None,
         What::ImageReady { reference, digest, substituted_base } => {
             let base = substituted_base.as_ref().map(|base| format!(", on {base}")).unwrap_or_default();
             format!("image {reference} ({}){base}", digest.chars().take(19).collect::<String>())
+        }
+        What::SandboxStarted { isolation, .. } if isolation.engine == "none" => {
+            "no sandbox: files, and no commands".to_owned()
         }
         What::SandboxStarted { container, isolation } => format!(
             "sandbox {} as {}, network {}, {} memory, {} processes{}",
@@ -60,7 +65,8 @@ pub fn describe(event: &Event, detail: Detail) -> Option<String> {
             if isolation.warm.is_some() { ", stood ready" } else { "" }
         ),
         What::WorkspaceFilled { files, bytes, entries } => {
-            let mut words = format!("placed {files} files ({})", show_size(*bytes));
+            let what = if *files == 1 { "file" } else { "files" };
+            let mut words = format!("placed {files} {what} ({})", show_size(*bytes));
             // What lies in the project is no news while a run works.
             let elsewhere = |entry: &&Origin| matches!(entry.kind, Kind::Url | Kind::Git | Kind::Artifacts);
             for entry in entries.iter().filter(|entry| detail == Detail::Full || elsewhere(entry)) {

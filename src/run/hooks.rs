@@ -18,7 +18,7 @@ use crate::event::trigger::Trigger;
 use crate::run::folder::RunFolder;
 use crate::run::hooks::complaints::Complaints;
 pub use crate::run::hooks::end::End;
-pub use crate::run::hooks::table::{Hook, Table};
+pub use crate::run::hooks::table::{Hook, Table, missing};
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::stop::Stop;
 use crate::run::pause::passes;

@@ -40,7 +40,8 @@ fn tidemill(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 fn what_waits_is_listed_and_can_be_sent_again() {
     let project = project("");
     let call = |args: &[&str]| tidemill(project.root(), args);
-    assert!(call(&["deliveries"]).2.contains("no messages"));
+    assert!(call(&["deliveries"]).2.contains("no messages yet"));
+    assert!(call(&["deliveries", "--state", "failed"]).2.contains("no messages in the state failed"));
     let (code, _, err) = call(&["run", "w"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("a message about it waits: the next `tidemill watch` sends it"), "{err}");

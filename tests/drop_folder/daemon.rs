@@ -35,7 +35,7 @@ async fn a_file_whose_run_fails_has_the_reason_beside_it() {
     for (act, state, lines) in [
         (Act::End(RunState::Rejected), InputState::Rejected, "output/a.csv: it has no rows"),
         (Act::End(RunState::Denied), InputState::Failed, "the test wants denied [run::told]"),
-        (Act::End(RunState::Exhausted), InputState::Failed, "energy was exhausted (run "),
+        (Act::End(RunState::Exhausted), InputState::Failed, "energy ended as exhausted (run "),
         (
             Act::Err("image::build_failed"),
             InputState::Failed,
@@ -51,7 +51,10 @@ async fn a_file_whose_run_fails_has_the_reason_beside_it() {
         let reason = fs::read_to_string(project.path("failed/energy/a.csv.reason.txt")).unwrap();
         assert!(reason.contains(lines), "{act:?}: {reason}");
         assert!(reason.contains(&format!("tidemill show {run}")), "{reason}");
-        assert!(reason.ends_with("move the file from failed back to inbox.\n"), "{reason}");
+        assert!(
+            reason.ends_with("\nMoved back to inbox/energy/a.csv, it counts as dropped anew.\n"),
+            "{reason}"
+        );
         assert_eq!(project.files("failed").len(), 2);
     }
 }

@@ -82,3 +82,15 @@ async fn what_new_runs_are_made_of_is_no_garbage() {
         assert!(mentioned.contains(&bundle));
     }
 }
+
+#[tokio::test]
+async fn all_that_starts_a_workflow_is_listed() {
+    let triggers = r#"triggers = {
+      mill.webhook { path = "shop/orders", secret = mill.secret "ORDERS" },
+      mill.schedule { every = "6h" },
+      mill.drop { glob = "*.csv" },
+    },"#;
+    let project = project().workflow("a.lua", &script("a", triggers));
+    let listed = list(&project.open(), None, Counts::Files).await.unwrap();
+    assert_eq!(listed[0].triggers, ["*.csv", "every 6h", "POST /hooks/shop/orders"]);
+}

@@ -50,6 +50,25 @@ async fn an_instant_makes_one_run() {
 }
 
 #[tokio::test]
+async fn of_forgotten_runs_only_the_last_instant_is_kept() {
+    let folder = TempDir::with_prefix("tidemill-schedules-").unwrap();
+    let store = Store::open(folder.path()).await.unwrap();
+    let declared = hourly();
+    let runs = [("06", "run-a"), ("07", "run-b")];
+    for (hour, run) in runs {
+        store.fire(&fire(&declared, hour, run)).await.unwrap();
+        end(&store, run).await;
+    }
+    store.forget_runs(&runs.map(|(_, run)| RunId::parse(run).unwrap())).await.unwrap();
+    store.fire(&fire(&declared, "08", "run-c")).await.unwrap();
+    let fired = store.fired(&RunId::parse("run-c").unwrap()).await.unwrap().unwrap();
+    assert_eq!(fired.previous, Some(at("2026-12-01T07:00:00Z")), "the next run is told of it");
+    let [first, last] = ["2026-12-01T05:00:00Z", "2026-12-01T09:00:00Z"].map(at);
+    let kept = store.made("report/1", first, last).await.unwrap();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+}
+
+#[tokio::test]
 async fn a_run_that_cannot_be_queued_leaves_its_instant_as_it_was() {
     let folder = TempDir::with_prefix("tidemill-schedules-").unwrap();
     let store = Store::open(folder.path()).await.unwrap();

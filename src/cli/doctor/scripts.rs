@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use crate::cli::doctor::finding::Finding;
 use crate::cli::doctor::{bubblewrap, git};
 use crate::config::Project;
+use crate::diagnostic::Diagnostic;
+use crate::run::{deliveries, hooks, models};
 use crate::script;
 use crate::workflow::Workflow;
 use crate::workflow::image::Image;
@@ -40,10 +42,22 @@ pub(super) async fn examine(project: &Project) -> (Vec<Finding>, Vec<Image>) {
             ));
         }
     }
+    findings.extend(checked.workflows.iter().flat_map(secrets));
     findings.extend(git::examine(&checked.workflows).await);
     findings.extend(bubblewrap::examine(&project.state(), &checked.workflows).await);
     let mut seen = HashSet::new();
     let images = checked.workflows.iter().filter_map(Workflow::container_image);
     let images = images.filter(|image| seen.insert((*image).clone())).cloned().collect();
     (findings, images)
+}
+
+/// Secrets without which `tidemill watch` does not start; the one that watches may have been started where they are.
+fn secrets(workflow: &Workflow) -> Vec<Finding> {
+    let mut wrong = hooks::missing(&workflow.webhooks, &models::env);
+    wrong.extend(deliveries::check(&workflow.name, &workflow.notify, &models::env).err());
+    let warn = |diagnostic: &Diagnostic| {
+        let advice = diagnostic.advice().unwrap_or("`tidemill watch` does not start without it");
+        Finding::warn(format!("secrets of {}", workflow.name), diagnostic.message(), advice)
+    };
+    wrong.iter().map(warn).collect()
 }

@@ -21,6 +21,14 @@ pub(super) fn outside(project: &Project, path: &Path) -> String {
     )
 }
 
+/// Lists name files by their paths in the inbox; a shell's user gives them from the folder they are in.
+pub(super) fn below(project: &Project, path: &Path) -> String {
+    format!(
+        "If a path in it was meant: tidemill explain {}",
+        printable(project.inbox().join(path).as_os_str())
+    )
+}
+
 pub(super) fn tell(explanation: &Explanation, project: &Project) -> String {
     let mut text = format!("{}\n", explanation.path.display());
     now(&mut text, explanation, project);

@@ -80,6 +80,14 @@ impl Hook {
     }
 }
 
+/// What is wrong with the secrets of these webhooks, as [`Table::of`] says it.
+pub fn missing(webhooks: &[Webhook], env: &dyn Fn(&str) -> Option<String>) -> Vec<Diagnostic> {
+    let keys = |webhook: &Webhook| -> Vec<Diagnostic> {
+        webhook.secrets.iter().filter_map(|name| key(webhook, name, env).err()).collect()
+    };
+    webhooks.iter().flat_map(keys).collect()
+}
+
 fn key(webhook: &Webhook, name: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Key> {
     let path = &webhook.path;
     let Some(value) = env(name) else {

@@ -55,8 +55,8 @@ impl Putter {
             let text = if state == InputState::Done || row.id != row.parcel {
                 None
             } else {
-                let folders = &self.project.config.folders;
-                Some(reason::text(&row.path, &folders.failed, &folders.inbox, &self.stories(&own).await?))
+                let inbox = &self.project.config.folders.inbox;
+                Some(reason::text(&row.path, inbox, &self.stories(&own).await?))
             };
             let mark = own.last().map_or("", |run| run.id.as_str());
             self.put(row, common.as_path(), End { state, why: "all its runs ended", text, mark }).await?;

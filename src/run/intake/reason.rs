@@ -15,15 +15,10 @@ pub(super) const SUFFIX: &str = ".reason.txt";
 const FINDINGS: usize = 20;
 
 /// The text for the runs that did not succeed.
-pub(super) fn text(
-    path: &RawPath,
-    failed: &Path,
-    inbox: &Path,
-    stories: &[(RunRow, Vec<Finding>)],
-) -> String {
+pub(super) fn text(path: &RawPath, inbox: &Path, stories: &[(RunRow, Vec<Finding>)]) -> String {
     let mut text = format!("{} was not processed.\n", path.display());
     for (run, findings) in stories {
-        let _ = write!(text, "\n{} was {} (run {})\n", run.workflow, run.state, run.id);
+        let _ = write!(text, "\n{} ended as {} (run {})\n", run.workflow, run.state, run.id);
         if let Some(report) = &run.report {
             tell(&mut text, report);
         }
@@ -34,13 +29,10 @@ pub(super) fn text(
             let _ = writeln!(text, "  - and {} more", findings.len() - FINDINGS);
         }
         let _ = writeln!(text, "  all of it: tidemill show {0}; tidemill logs {0}", run.id);
+        let _ = writeln!(text, "  once more: tidemill retry {}", run.id);
     }
-    let _ = write!(
-        text,
-        "\nTo try again, move the file from {} back to {}.\n",
-        failed.display(),
-        inbox.display()
-    );
+    let dropped = RawPath::new(inbox.join(path.as_path()));
+    let _ = writeln!(text, "\nMoved back to {}, it counts as dropped anew.", dropped.display());
     text
 }
 

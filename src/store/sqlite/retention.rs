@@ -59,6 +59,9 @@ impl Retention for Sqlite {
         let mut transaction = self.begin(&mut writer).await.map_err(failed)?;
         for statement in [
             "DELETE FROM events WHERE run IN (SELECT value FROM json_each(?1))",
+            // The last instant stays: the next run is told of it.
+            "DELETE FROM fires WHERE run IN (SELECT value FROM json_each(?1)) AND scheduled_at <
+             (SELECT max(scheduled_at) FROM fires AS last WHERE last.schedule = fires.schedule)",
             "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?1)) AND ended_at IS NOT NULL",
         ] {
             sqlx::query(statement).bind(&ids).execute(&mut *transaction).await.map_err(failed)?;
