@@ -261,17 +261,14 @@ return mill.workflow {
         near.out.contains("is outside the inbox") && near.out.contains("did you mean `report/1`?"),
         "{near:?}"
     );
-<<<<<<< HEAD
     assert_eq!(tidemill(folder.path(), &["pause", "report"]).code, Some(0));
     let paused = tidemill(folder.path(), &["explain", "report/1"]).out;
     assert!(paused.contains("  paused: no new run of report begins until `tidemill resume`\n"), "{paused}");
-=======
     let relative = tidemill(folder.path(), &["explain", "hello/b.txt"]);
     assert!(
         relative.out.contains("/inbox/hello/b.txt"),
         "what lists say is a path in the inbox: {relative:?}"
     );
->>>>>>> newuser-in
 }
 
 #[tokio::test]
