@@ -67,6 +67,7 @@ fn reload(
         clock: clock.clone(),
         in_force,
         model: None,
+        env: Arc::new(|name| (name == "KNOWN").then(|| "0123456789abcdef".to_owned())),
         tell,
         show: Arc::new(move |diagnostic| ear.lock().unwrap().push(diagnostic.report())),
     };

@@ -35,14 +35,14 @@ impl Serving<'_> {
         let mut news = self.in_force.subscribe();
         loop {
             let is_idle = running.is_none();
-            let requests = async {
+            let over = async {
                 match running.as_mut() {
                     Some(running) => running.await,
                     None => pending().await,
                 }
             };
             tokio::select! {
-                () = requests => return,
+                () = over => return,
                 () = stop.finishing(), if is_idle => return,
                 () = news.changed() => {}
             }

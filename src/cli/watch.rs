@@ -120,6 +120,7 @@ async fn watch(
         clock: clock.clone(),
         in_force: in_force.clone(),
         model,
+        env: Arc::new(models::env),
         tell,
         show: Arc::new(move |diagnostic| screen.diagnostic(diagnostic)),
     };

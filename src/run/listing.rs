@@ -169,13 +169,14 @@ async fn of_broken(
 
 fn of(workflow: &Workflow, file: String) -> Listed {
     let drops = workflow.triggers.iter().map(|drop| drop.glob.clone());
+    let schedules = workflow.schedules.iter().map(Schedule::describe);
     let webhooks = workflow.webhooks.iter().map(|webhook| format!("POST /hooks/{}", webhook.path));
     Listed {
         workflow: Some(workflow.name.clone()),
         file,
         version: None,
         since: None,
-        triggers: drops.chain(workflow.schedules.iter().map(Schedule::describe)).chain(webhooks).collect(),
+        triggers: drops.chain(schedules).chain(webhooks).collect(),
         model: Some(workflow.agent.model.clone()),
         sandbox: Some(workflow.sandbox.as_str()),
         last_run: None,

@@ -77,6 +77,60 @@ async fn a_broken_edit_keeps_the_old_version_and_is_shown_once() {
 }
 
 #[tokio::test]
+async fn a_version_whose_secrets_are_missing_is_not_put_in_force() {
+    let fields = |secret: &str| {
+        format!(
+            "triggers = {{ mill.webhook {{ path = \"a\", secret = mill.secret \"{secret}\", scheme = \"github\" }} }},"
+        )
+    };
+    let project = project().workflow("a.lua", &script("a", &fields("KNOWN")));
+    let mut reloading = open(&project).await;
+    let before = reloading.in_force.routes();
+    let notify = "on_failure = mill.notify { url = mill.secret \"UNKNOWN\" },";
+    for (fields, code) in
+        [(fields("UNKNOWN"), "hooks::no_secret"), (notify.to_owned(), "deliveries::no_secret")]
+    {
+        project.put("workflows/a.lua", script("a", &fields));
+        reloading.settle().await;
+        assert_eq!(reloading.shown(), [code]);
+        assert!(reloading.told().is_empty());
+        assert_eq!(reloading.in_force.routes(), before);
+    }
+}
+
+#[tokio::test]
+async fn of_two_that_claim_a_path_the_one_that_has_it_keeps_it() {
+    let listens = |name: &str, path: &str| {
+        let hook = format!(
+            "mill.webhook {{ path = \"{path}\", secret = mill.secret \"KNOWN\", scheme = \"github\" }}"
+        );
+        script(name, &format!("triggers = {{ {hook} }},"))
+    };
+    let project =
+        project().workflow("b.lua", &listens("b", "shared")).workflow("c.lua", &listens("c", "other"));
+    let mut reloading = open(&project).await;
+    // A copy of a script, and one that is edited; the one that has it is broken meanwhile.
+    for (file, name) in [("a.lua", "a"), ("c.lua", "c")] {
+        project.put(format!("workflows/{file}"), listens(name, "shared"));
+        reloading.settle().await;
+        assert_eq!(reloading.shown(), ["script::duplicate_webhook"], "{file}");
+        assert!(reloading.told().is_empty());
+        let routes = reloading.in_force.routes();
+        let paths: Vec<_> =
+            routes.iter().map(|route| (route.workflow.as_str(), route.webhooks[0].path.as_str())).collect();
+        assert_eq!(paths, [("b", "shared"), ("c", "other")]);
+    }
+    project.put("workflows/b.lua", "return mill.workflow {");
+    reloading.settle().await;
+    assert_eq!(reloading.shown(), ["script::syntax"]);
+    assert_eq!(reloading.in_force.routes().len(), 2);
+    // Once nobody has it, the first gets it.
+    std::fs::remove_file(project.path("workflows/b.lua")).unwrap();
+    reloading.settle().await;
+    assert_eq!(reloading.told(), ["a new", "b removed"]);
+}
+
+#[tokio::test]
 async fn scripts_come_and_go_and_come_back_new() {
     let project = project().workflow("a.lua", &script("a", ""));
     let mut reloading = open(&project).await;

@@ -25,7 +25,8 @@ fn shown(listed: &[Listed]) -> Vec<(Option<&str>, &str, Option<&str>)> {
 
 #[tokio::test]
 async fn the_version_in_force_is_listed_with_what_is_wrong_now() {
-    let glob = "triggers = { mill.drop { glob = \"*.csv\" } },";
+    let glob = "triggers = { mill.drop { glob = \"*.csv\" },
+        mill.webhook { path = \"a\", secret = mill.secret \"KNOWN\", scheme = \"github\" } },";
     let project = project().workflow("a.lua", &script("a", glob)).workflow("b.lua", &script("b", ""));
     let reloading = open(&project).await;
     let opened = project.open();
@@ -41,7 +42,7 @@ async fn the_version_in_force_is_listed_with_what_is_wrong_now() {
     assert_eq!(listed[0].last_run.as_ref().map(|run| &run.id), Some(&id));
     assert_eq!(
         (listed[0].triggers.as_slice(), listed[0].sandbox),
-        (["*.csv".to_owned()].as_slice(), Some("none"))
+        (["*.csv".to_owned(), "POST /hooks/a".to_owned()].as_slice(), Some("none"))
     );
     assert!(listed[0].since.is_some());
     // Edited, and not yet noticed: new runs still use what is in force; without a daemon, what the file says.
@@ -63,7 +64,7 @@ async fn the_version_in_force_is_listed_with_what_is_wrong_now() {
     ];
     assert_eq!(shown(&listed), wanted);
     assert_eq!(listed[0].version.as_ref(), Some(&routes[0].bundle));
-    assert_eq!(listed[0].triggers, ["*.csv"]);
+    assert_eq!(listed[0].triggers, ["*.csv", "POST /hooks/a"]);
     let kept = tidemill::run::listing::in_force(&opened, store).await.unwrap();
     let names: Vec<&str> = kept.iter().map(|workflow| workflow.name.as_str()).collect();
     assert_eq!(names, ["a", "b"], "what is in force is known, whatever the scripts say");

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::run::deliveries;
+use crate::run::deliveries::{self, Environment};
 use crate::run::hooks::Table;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::Swap;
-use crate::run::models::env;
+use crate::run::reload::paths::contested;
 use crate::run::route::route;
 use crate::run::schedules::plans;
 use crate::script::survey::{Outcome, Survey, Surveyed};
@@ -45,6 +45,7 @@ pub(super) async fn decide(
     project: &Project,
     store: &Store,
     model: Option<&str>,
+    env: &Environment,
     before: &[WorkflowRoute],
     survey: Survey,
 ) -> Result<Decided> {
@@ -63,7 +64,7 @@ pub(super) async fn decide(
                 continue;
             }
         };
-        let route = match usable(project, store, &loaded, model).await {
+        let route = match usable(project, store, &loaded, model, env).await {
             Ok(route) => route,
             Err(why) if why.code().starts_with("store::") => return Err(why),
             Err(why) => {
@@ -84,6 +85,15 @@ pub(super) async fn decide(
             }
         }
     }
+    loop {
+        let kept = broken.iter().filter_map(|(file, _)| homes.get_key_value(file));
+        let kept = kept.filter(|(_, route)| !found.contains_key(&route.workflow));
+        let kept = kept.map(|(file, route)| (file.as_str(), *route));
+        let now: Vec<_> = kept.chain(found.values().map(|(file, route)| (file.as_str(), route))).collect();
+        let Some((loser, why)) = contested(before, &now) else { break };
+        let Some((file, _)) = found.remove(&loser) else { break };
+        broken.push((file, why));
+    }
     let mut decided = Decided::default();
     for (file, why) in broken {
         let kept = homes.get(&file).filter(|route| !found.contains_key(&route.workflow));
@@ -98,18 +108,19 @@ pub(super) async fn decide(
     Ok(decided)
 }
 
-/// The route of a workflow, when it can be run and its schedules can be waited for.
+/// The route of a workflow, when it can be run, its schedules can be waited for and its secrets are there.
 async fn usable(
     project: &Project,
     store: &Store,
     loaded: &Loaded,
     model: Option<&str>,
+    env: &Environment,
 ) -> Result<WorkflowRoute> {
-    plans(&loaded.workflow.name, &loaded.workflow.schedules)?;
-    deliveries::check(&loaded.workflow.name, &loaded.workflow.notify, &env)?;
+    let workflow = &loaded.workflow;
+    plans(&workflow.name, &workflow.schedules)?;
+    deliveries::check(&workflow.name, &workflow.notify, env.as_ref())?;
     let route = route(project, store, loaded, model).await?;
-    // What watching would refuse at its start is a mistake of this script now.
-    Table::of(std::slice::from_ref(&route), &env)?;
+    Table::of(std::slice::from_ref(&route), env.as_ref())?;
     Ok(route)
 }
 

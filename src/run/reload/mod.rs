@@ -5,6 +5,7 @@
 
 mod decide;
 pub mod in_force;
+mod paths;
 mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::config::{FILE, Project};
 use crate::diagnostic::{Diagnostic, Report, Result};
+use crate::run::deliveries::Environment;
 use crate::run::engines::Engines;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::{Notice, Tell};
@@ -40,6 +42,8 @@ pub struct Reload {
     pub in_force: InForce,
     /// Stands for the model that a workflow names.
     pub model: Option<String>,
+    /// Knows the secrets.
+    pub env: Environment,
     /// Told what changed.
     pub tell: Tell,
     /// Shown what is wrong.
@@ -139,7 +143,8 @@ impl Reload {
             return Ok(());
         }
         let before = self.in_force.routes();
-        let decided = decide(&self.project, &self.store, self.model.as_deref(), &before, survey).await?;
+        let decided =
+            decide(&self.project, &self.store, self.model.as_deref(), &self.env, &before, survey).await?;
         self.show_broken(memory, &decided.broken, |file| {
             asked.get(file).map_or_else(Seen::default, |asked| seen.only(asked))
         });

@@ -64,6 +64,8 @@ pub fn verify(scheme: &Scheme, keys: &[Key], request: &Request, now: Timestamp) 
 
 /// What tells a request from others: the sender's id for it, else all of it for as long as senders try again.
 pub fn identity(scheme: &Scheme, request: &Request) -> Identity {
+    // An empty one would make all requests the same.
+    let given = |id: &String| !id.is_empty();
     let header = |name: &str| request.headers.get(name).map(str::to_owned);
     let field = |name: &str| -> Option<String> {
         let document: serde_json::Value = serde_json::from_slice(&request.body).ok()?;
@@ -76,7 +78,7 @@ pub fn identity(scheme: &Scheme, request: &Request) -> Identity {
         Scheme::Slack => field("event_id"),
         Scheme::Hmac(_) => None,
     };
-    if let Some(id) = own.or_else(|| header("idempotency-key")) {
+    if let Some(id) = own.filter(given).or_else(|| header("idempotency-key")).filter(given) {
         return Identity { digest: Digest::of(id), window: None };
     }
     let mut all = Hasher::default();

@@ -183,6 +183,10 @@ fn a_repeat_is_known_by_the_senders_id_else_by_all_of_it_for_a_while() {
         identity(&Scheme::Github, &Request { query: query.to_owned(), ..request(&[], body) })
     };
     assert_eq!(bare("", "{}"), bare("", "{}"));
+    let empty: &[(&str, &str)] = &[("x-github-delivery", ""), ("idempotency-key", "")];
+    assert_eq!(identity(&Scheme::Github, &request(empty, "{}")), bare("", "{}"), "an empty id is none");
+    let keyed: &[(&str, &str)] = &[("x-github-delivery", ""), ("idempotency-key", "k")];
+    assert_eq!(identity(&Scheme::Github, &request(keyed, "{}")), by_id("k"));
     assert_eq!(bare("", "{}").window, Some(WINDOW));
     assert_ne!(bare("", "{}").digest, bare("a=1", "{}").digest);
     assert_ne!(bare("", "{}").digest, bare("", "[]").digest);
