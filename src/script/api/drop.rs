@@ -324,13 +324,17 @@ fn afterwards(
     let Afterwards::Move(folder) = &afterwards else {
         return Some(afterwards);
     };
-    let inbox = &host.project().config.folders.inbox;
+    let folders = &host.project().config.folders;
+    let inbox = &folders.inbox;
     let why = match Template::parse(folder, captured) {
         // What it captures is not known where the glob is none.
         Err(_) if !knows_glob => return None,
         Err(why) => why,
         Ok(template) if inbox.is_relative() && template.may_lie_in(inbox) => {
             "it lies in the inbox, and its files would be taken as dropped".to_owned()
+        }
+        Ok(template) if template.may_lie_in(&folders.workflows) => {
+            "scripts lie there, and what is dropped would become one".to_owned()
         }
         Ok(_) => return Some(afterwards),
     };

@@ -24,6 +24,7 @@ return mill.workflow {
     mill.drop { glob = "{case}/*", on_success = mill.move "archive/{csae}" },
     mill.drop { glob = "{case}/*", on_success = mill.move "{case}", on_failure = mill.move "../rejected" },
     mill.drop { glob = "a/*", on_success = mill.move "inbox/done", on_failure = mill.move() },
+    mill.drop { glob = "a/*", on_success = mill.move "workflows/done" },
     mill.drop { glob = "a/*", batch = "folder" },
     mill.drop { glob = "a/*", batch = { require = { "*.txt" } } },
     mill.drop { glob = "a/*", batch = { by = "folders" } },
