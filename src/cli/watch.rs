@@ -144,9 +144,10 @@ async fn watch(
             tokio::join!(daemon.run(stop.clone()), serving.work(server, &stop), sending);
         watched.and(sent)
     };
+    // Much is in their hands, and whoever waits for them is not to carry that.
     tokio::select! {
-        done = watched => done?,
-        () = reload.work() => {}
+        done = Box::pin(watched) => done?,
+        () = Box::pin(reload.work()) => {}
         () = collect_daily(clock.as_ref(), project, &store, &in_force, complain) => {}
     }
     screen.talk("stopped");
