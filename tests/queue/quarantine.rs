@@ -18,8 +18,18 @@ fn on(id: &str, content: &str) -> NewRun {
 
 /// Runs these, one after the other, each failing if it is begun.
 async fn fail(project: &Project, clock: &Arc<ManualClock>, runs: Vec<NewRun>) -> Vec<RunRow> {
+    fail_by("run::told", project, clock, runs).await
+}
+
+/// The same by an error of this code.
+async fn fail_by(
+    code: &'static str,
+    project: &Project,
+    clock: &Arc<ManualClock>,
+    runs: Vec<NewRun>,
+) -> Vec<RunRow> {
     let before = store(project, clock).await;
-    let acts = vec![Act::Err("run::told"); runs.len()];
+    let acts = vec![Act::Err(code); runs.len()];
     let mill = Mill::start(project, clock, Vec::new(), &acts).await;
     let mut rows = Vec::new();
     for run in runs {
@@ -38,6 +48,16 @@ fn code(row: &RunRow) -> &str {
 async fn held(store: &Store) -> Vec<Vec<String>> {
     let held = store.quarantined(3).await.unwrap();
     held.into_iter().map(|runs| runs.into_iter().map(|run| run.id.to_string()).collect()).collect()
+}
+
+#[tokio::test]
+async fn what_no_key_was_there_for_says_nothing_of_the_work() {
+    let project = Project::new();
+    let clock = Arc::new(ManualClock::new());
+    let runs = ["run-1", "run-2", "run-3", "run-4"].map(|id| on(id, "abc"));
+    let rows = fail_by("model::no_key", &project, &clock, runs.to_vec()).await;
+    assert!(rows.iter().all(|row| code(row) == "model::no_key"), "{rows:?}");
+    assert!(held(&store(&project, &clock).await).await.is_empty());
 }
 
 #[tokio::test]

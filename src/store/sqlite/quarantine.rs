@@ -11,9 +11,9 @@ use crate::store::sqlite::Sqlite;
 use crate::store::sqlite::error::explain;
 use crate::store::sqlite::run::decode;
 
-/// Runs that say how a piece of work went.
+/// Runs that say how a piece of work went: not those nobody let begin, nor those for which a key was missing.
 const TELLING: &str = "ended_at IS NOT NULL AND state <> 'cancelled'
-    AND json_extract(report, '$.code') IS NOT 'queue::quarantined'";
+    AND coalesce(json_extract(report, '$.code'), '') NOT IN ('queue::quarantined', 'model::no_key')";
 
 #[async_trait]
 impl Quarantine for Sqlite {
