@@ -139,8 +139,15 @@ async fn container_of_the_dead(raw: &bollard::Docker, name: &str, labels: HashMa
         ..ContainerCreateBody::default()
     };
     let options = CreateContainerOptionsBuilder::default().name(name).build();
-    raw.create_container(Some(options), body).await.unwrap();
-    raw.start_container(name, None).await.unwrap();
+    // A sweep of another test may come between the two, and what does not run yet is no container that waits.
+    for _ in 0..100 {
+        if raw.create_container(Some(options.clone()), body.clone()).await.is_ok()
+            && raw.start_container(name, None).await.is_ok()
+        {
+            return;
+        }
+    }
+    panic!("no container could be made");
 }
 
 #[tokio::test]
