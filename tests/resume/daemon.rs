@@ -70,7 +70,8 @@ return mill.workflow {{
                 if let Some(run) = self.store.runs(&RunFilter::default()).await.unwrap().pop() {
                     let events = self.store.all_events(&run.id).await.unwrap();
                     if events.iter().any(|event| wanted(&event.what)) {
-                        return (run, events);
+                        // Read after them: it is never behind what they tell.
+                        return (self.store.run(&run.id).await.unwrap().unwrap(), events);
                     }
                 }
                 tokio::time::sleep(LOOK).await;
