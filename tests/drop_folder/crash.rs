@@ -234,10 +234,12 @@ async fn a_run_that_published_before_the_crash_is_not_done_again() {
     let project = Project::new();
     let published = What::Published { folder: "outbox/energy/a-1".to_owned(), artifacts: Vec::new() };
     let run = left_behind(&project, 1, Some(published)).await;
+    project.put(format!(".tidemill/runs/{run}/artifacts/0/a.txt"), "taken out");
     let watching = watching(&project, &[Act::End(RunState::Failed)]).await;
     let row = watching.store.run(&run).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Succeeded);
     watching.finish().await;
+    assert!(project.files(".tidemill/runs").is_empty(), "what it needed while it worked");
     assert_eq!(project.files("processed"), [Path::new("a.csv")]);
 }
 

@@ -11,6 +11,7 @@ use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::event::input::Fingerprint;
 use crate::event::state::{InputState, RunState};
+use crate::run::ended;
 use crate::run::intake::finish::Putter;
 use crate::run::intake::notice::{Notice, Tell};
 use crate::run::intake::place;
@@ -53,6 +54,8 @@ pub(super) async fn recover(project: &Project, store: &Store, putter: &Putter, t
         }
     }
     remove_empty(&store.folder().join("claimed"));
+    // Some have ended only here.
+    ended::tidy(project, store).await?;
     Ok(())
 }
 
