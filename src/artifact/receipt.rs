@@ -29,7 +29,7 @@ pub struct Receipt {
     pub workflow: String,
     /// Where the run stands. A receipt that is in the outbox belongs to a run that succeeded.
     pub state: RunState,
-    /// `drop` or `manual`.
+    /// What started it.
     pub trigger: Trigger,
     /// What the run worked on.
     pub inputs: Vec<Content>,

@@ -1,7 +1,8 @@
 //! The watch daemon: from a file in the inbox to its runs, and from their ends to a file put away.
 //!
-//! A `desk` claims what is complete, schedules fire and webhooks are heard beside it, the queue has runs carried out, and `finish` puts files
-//! away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process was killed.
+//! A `desk` claims what is complete, schedules fire and webhooks are heard beside it, the queue has runs carried out, and
+//! `finish` puts files away. Each step is recorded before it is taken, so that `recover` can go on from wherever a process
+//! was killed.
 
 mod brim;
 mod carry;

@@ -8,15 +8,12 @@ use serde::Serialize;
 use crate::config::Project;
 use crate::diagnostic::{Diagnostic, Report, Result};
 use crate::event::id::Digest;
-use crate::run::route::version;
+use crate::run::route::{pinned, version};
 use crate::script::survey::{Outcome, survey};
 use crate::script::{self, Bundle, Loaded};
 use crate::store::{RunFilter, RunRow, Store, Version};
 use crate::workflow::Workflow;
 use crate::workflow::schedule::Schedule;
-
-/// Bytes of a script with everything it requires; more is no script.
-const LARGEST_SCRIPT: u64 = 64 << 20;
 
 /// A workflow, or a script that is none because of its mistakes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,7 +53,9 @@ pub async fn list(project: &Project, store: Option<&Store>, counts: Counts) -> R
     if let Some(store) = store {
         for version in store.versions().await? {
             // One whose script was lost is as good as unknown.
-            if let Ok(bundle) = bundle(store, &version.bundle).await {
+            if let Ok(bundle) =
+                pinned(store, &version.bundle, "a workflow", "start `tidemill watch` again").await
+            {
                 versions.insert(version.workflow.clone(), (version, bundle));
             }
         }
@@ -94,7 +93,7 @@ pub async fn in_force(project: &Project, store: &Store) -> Result<Vec<Workflow>>
     let mut found = Vec::new();
     for version in store.versions().await? {
         // One whose script was lost is as good as unknown.
-        if let Ok(bundle) = bundle(store, &version.bundle).await
+        if let Ok(bundle) = pinned(store, &version.bundle, "a workflow", "start `tidemill watch` again").await
             && let Ok(loaded) = script::load_bundle(project, &bundle).await
         {
             found.push(loaded.workflow);
@@ -182,12 +181,6 @@ fn of(workflow: &Workflow, file: String) -> Listed {
         last_run: None,
         broken: None,
     }
-}
-
-async fn bundle(store: &Store, digest: &Digest) -> Result<Bundle> {
-    let bytes = store.blobs().read(digest, LARGEST_SCRIPT).await?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Diagnostic::new("run::pin", format!("a pinned script cannot be read: {error}")))
 }
 
 async fn last_run(store: &Store, workflow: Option<&str>) -> Result<Option<RunRow>> {

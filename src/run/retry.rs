@@ -42,7 +42,7 @@ pub async fn retry(
     }
     let (script, model) = pinned(project, store, over, by).await?;
     let at = clock.now();
-    let id = fresh_id(store, clock).await?;
+    let id = store.fresh_id(at).await?;
     let folder = RunFolder::new(&project.state(), &id);
     for (index, input) in over.inputs.iter().enumerate() {
         let places = places(project, store, over, input, index).await?;
@@ -74,16 +74,6 @@ async fn pinned(project: &Project, store: &Store, over: &RunRow, by: By) -> Resu
                     .help("leave `--same-script` out to use the script as it is now"));
             }
             Ok((over.script.clone(), over.model.clone()))
-        }
-    }
-}
-
-/// An id that no run has: of many in one second two would have the same.
-async fn fresh_id(store: &Store, clock: &dyn Clock) -> Result<RunId> {
-    loop {
-        let id = RunId::new(clock.now());
-        if store.run(&id).await?.is_none() {
-            return Ok(id);
         }
     }
 }

@@ -23,6 +23,17 @@ fn text(bundle: &Bundle) -> Result<Vec<u8>> {
         .map_err(|error| Diagnostic::new("run::pin", format!("a script cannot be kept: {error}")))
 }
 
+/// What [`pin`] keeps under a version. For errors: what is pinned to it, e.g. `this run`, and what to do.
+pub async fn pinned(store: &Store, version: &Digest, what: &str, help: &str) -> Result<Bundle> {
+    /// Bytes of a script with everything it requires; more is no script.
+    const LARGEST: u64 = 64 << 20;
+    let bytes = store.blobs().read(version, LARGEST).await?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        Diagnostic::new("run::pin", format!("the script {what} is pinned to cannot be read: {error}"))
+            .help(help)
+    })
+}
+
 /// The route of a loaded workflow. `model` replaces the one it names.
 pub async fn route(
     project: &Project,

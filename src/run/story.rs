@@ -22,15 +22,13 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::Journal;
 use crate::run::outcome::Outcome;
 use crate::run::past::{Past, Step};
+use crate::run::route::pinned;
 use crate::run::taken::taken_before;
 use crate::run::{guarded, inputs, models};
 use crate::script::{self, Loaded};
 use crate::store::RunRow;
 use crate::workflow::agent::Prompt;
 use crate::workflow::view::{Artifact, RunView};
-
-/// Bytes of a script with everything it requires; more is no script.
-const LARGEST_SCRIPT: u64 = 64 << 20;
 
 /// What one run is made of, once its script is loaded.
 pub(super) struct Work<'a> {
@@ -91,11 +89,8 @@ impl Conductor {
 
     /// The script the run was queued with, whatever stands in the file now.
     pub(super) async fn load(&self, run: &RunRow) -> Result<Loaded> {
-        let bytes = self.store.blobs().read(&run.script, LARGEST_SCRIPT).await?;
-        let bundle = serde_json::from_slice(&bytes).map_err(|error| {
-            Diagnostic::new("run::pin", format!("the script this run is pinned to cannot be read: {error}"))
-                .help("drop the input again to run it with the script as it is now")
-        })?;
+        let help = "drop the input again to run it with the script as it is now";
+        let bundle = pinned(&self.store, &run.script, "this run", help).await?;
         script::load_bundle(&self.project, &bundle).await
     }
 

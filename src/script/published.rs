@@ -8,10 +8,11 @@ use jiff::tz::TimeZone;
 use mlua::{MetaMethod, UserData, UserDataFields, UserDataMethods, Value};
 
 use super::api::Class;
+use super::api::field;
 use super::archive::{Archive, Handed};
 use super::raised::Raised;
 use super::time::Time;
-use super::view::{FILE_METHODS, expected, field, unknown};
+use super::view::{FILE_METHODS, expected, unknown};
 use super::{reading, value};
 use crate::workflow::manifest::{Handover, Which};
 

@@ -7,7 +7,7 @@ use mlua::{
     IntoLua, Lua, LuaSerdeExt as _, MetaMethod, MultiValue, UserData, UserDataFields, UserDataMethods, Value,
 };
 
-use super::api::{Class, Field, advice};
+use super::api::{Class, Field, advice, field};
 use super::host::Host;
 use super::raised::Raised;
 use super::reading;
@@ -15,10 +15,6 @@ use super::time::Time;
 use crate::diagnostic::nearest;
 use crate::event::input::printable;
 use crate::workflow::view::{Artifact, RunView, Snapshot};
-
-pub(super) const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
-    Field { name, kind, doc }
-}
 
 /// `run`
 pub(super) const RUN: Class = Class {

@@ -9,14 +9,11 @@ use crate::run::hooks::Table;
 use crate::run::intake::WorkflowRoute;
 use crate::run::intake::notice::Swap;
 use crate::run::reload::paths::contested;
-use crate::run::route::route;
+use crate::run::route::{pinned, route};
 use crate::run::schedules::plans;
+use crate::script::Loaded;
 use crate::script::survey::{Outcome, Survey, Surveyed};
-use crate::script::{Bundle, Loaded};
 use crate::store::Store;
-
-/// Bytes of a script with everything it requires; more is no script.
-const LARGEST_SCRIPT: u64 = 64 << 20;
 
 /// What is to be in force.
 #[derive(Debug, Default)]
@@ -126,12 +123,8 @@ async fn usable(
 
 /// The script a workflow in force is made of.
 async fn home(store: &Store, route: &WorkflowRoute) -> Result<String> {
-    let bytes = store.blobs().read(&route.bundle, LARGEST_SCRIPT).await?;
-    let bundle: Bundle = serde_json::from_slice(&bytes).map_err(|error| {
-        let message = format!("the script that `{}` is pinned to cannot be read: {error}", route.workflow);
-        Diagnostic::new("run::pin", message).help("start `tidemill watch` again")
-    })?;
-    Ok(bundle.entry)
+    let workflow = format!("that `{}`", route.workflow);
+    Ok(pinned(store, &route.bundle, &workflow, "start `tidemill watch` again").await?.entry)
 }
 
 fn swaps(before: &[WorkflowRoute], after: &[WorkflowRoute]) -> Vec<(String, Swap)> {

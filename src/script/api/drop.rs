@@ -3,7 +3,7 @@
 use mlua::{Lua, MultiValue, Value};
 
 use super::objects::Thing;
-use super::{Class, Field};
+use super::{Class, field};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
@@ -13,10 +13,6 @@ use crate::trigger::drop_folder::company::Naming;
 use crate::trigger::drop_folder::names::ignored_file;
 use crate::trigger::drop_folder::template::Template;
 use crate::workflow::trigger::{Afterwards, Batch, By, Dedupe, Drop, Existing, Order, Symlinks};
-
-const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
-    Field { name, kind, doc }
-}
 
 /// What `mill.drop` takes.
 pub(super) const DROP: Class = Class {

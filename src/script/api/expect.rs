@@ -3,7 +3,7 @@
 use mlua::{Lua, MultiValue, Value};
 
 use super::objects::Thing;
-use super::{Class, Entry, Field, Module, advice};
+use super::{Class, Entry, Module, advice, field};
 use crate::diagnostic::nearest;
 use crate::event::finding::Finding;
 use crate::script::declare::{columns, schema};
@@ -59,10 +59,6 @@ pub(super) const MODULE: Module = Module {
     ],
     classes: &[&CSV, &columns::RANGE, &JSON, &IMAGE, &TEXT, &FILE],
 };
-
-const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
-    Field { name, kind, doc }
-}
 
 const CSV: Class = Class {
     name: "tidemill.Csv",

@@ -71,6 +71,11 @@ pub struct Field {
     pub doc: &'static str,
 }
 
+/// A field of a class.
+pub(super) const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
+    Field { name, kind, doc }
+}
+
 /// Every module.
 pub const MODULES: [&Module; 4] = [&mill::MODULE, &expect::MODULE, &guard::MODULE, &test::MODULE];
 

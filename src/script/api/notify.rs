@@ -5,17 +5,13 @@ use reqwest::Url;
 
 use super::content::url::CREDENTIALS;
 use super::objects::Thing;
-use super::{Class, Field, advice, webhook};
+use super::{Class, advice, field, webhook};
 use crate::diagnostic::nearest;
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
 use crate::script::value;
 use crate::workflow::notify::{Address, Moment, Notify};
-
-const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
-    Field { name, kind, doc }
-}
 
 /// What `mill.notify` takes.
 pub(super) const NOTIFY: Class = Class {

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use mlua::{Lua, MultiValue, Value};
 
 use super::objects::Thing;
-use super::{Class, Field};
+use super::{Class, field};
 use crate::diagnostic::nearest;
 use crate::script::fields::Fields;
 use crate::script::host::Host;
@@ -15,10 +15,6 @@ use crate::script::place::Place;
 use crate::script::value;
 use crate::trigger;
 use crate::workflow::schedule::{Missed, Overlap, Schedule, When};
-
-const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
-    Field { name, kind, doc }
-}
 
 /// What `mill.schedule` takes.
 pub(super) const SCHEDULE: Class = Class {

@@ -3,7 +3,7 @@
 use mlua::{Lua, MultiValue, Value};
 
 use super::objects::Thing;
-use super::{Class, Field, advice};
+use super::{Class, advice, field};
 use crate::diagnostic::nearest;
 use crate::script::fields::Fields;
 use crate::script::host::Host;
@@ -11,10 +11,6 @@ use crate::script::place::Place;
 use crate::script::value;
 use crate::workflow::units::show_size;
 use crate::workflow::webhook::{Scheme, Webhook};
-
-const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
-    Field { name, kind, doc }
-}
 
 /// What `mill.webhook` takes.
 pub(super) const WEBHOOK: Class = Class {

@@ -7,17 +7,13 @@ use mlua::Value;
 use super::packages;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::script::api::objects::Thing;
-use crate::script::api::{Class, Field, advice};
+use crate::script::api::{Class, advice, field};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
 use crate::script::{files, value};
 use crate::workflow::image::{Folder, Image, Origin, Pull};
 use crate::workflow::reference::Reference;
-
-const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
-    Field { name, kind, doc }
-}
 
 /// The table `mill.image` takes.
 pub(in crate::script) const IMAGE: Class = Class {

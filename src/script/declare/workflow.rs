@@ -9,7 +9,7 @@ use crate::event::id::Digest;
 use crate::event::verdict::Stage;
 use crate::script::api::notify::targets;
 use crate::script::api::objects::Thing;
-use crate::script::api::{Class, Field, advice, guard};
+use crate::script::api::{Class, advice, field, guard};
 use crate::script::fields::Fields;
 use crate::script::host::Host;
 use crate::script::place::Place;
@@ -24,10 +24,6 @@ use crate::workflow::manifest::Manifest;
 use crate::workflow::schedule::Schedule;
 use crate::workflow::trigger::Drop;
 use crate::workflow::webhook::Webhook;
-
-const fn field(name: &'static str, kind: &'static str, doc: &'static str) -> Field {
-    Field { name, kind, doc }
-}
 
 /// What `mill.workflow` takes.
 pub(in crate::script) const WORKFLOW: Class = Class {

@@ -95,33 +95,27 @@ impl Queue for Sqlite {
     }
 
     async fn unended(&self) -> Result<Vec<RunRow>> {
-        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND by_hand = 0 ORDER BY number")
-            .fetch_all(&self.0.readers)
-            .await
-            .map_err(|error| explain("read the queue", error))?
-            .iter()
-            .map(decode)
-            .collect()
+        self.list(
+            "SELECT * FROM runs WHERE ended_at IS NULL AND by_hand = 0 ORDER BY number",
+            "read the queue",
+        )
+        .await
     }
 
     async fn unended_by_hand(&self) -> Result<Vec<RunRow>> {
-        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND by_hand = 1 ORDER BY number")
-            .fetch_all(&self.0.readers)
-            .await
-            .map_err(|error| explain("look for runs started by hand", error))?
-            .iter()
-            .map(decode)
-            .collect()
+        self.list(
+            "SELECT * FROM runs WHERE ended_at IS NULL AND by_hand = 1 ORDER BY number",
+            "look for runs started by hand",
+        )
+        .await
     }
 
     async fn in_work(&self) -> Result<Vec<RunRow>> {
-        sqlx::query("SELECT * FROM runs WHERE ended_at IS NULL AND holder IS NOT NULL ORDER BY number")
-            .fetch_all(&self.0.readers)
-            .await
-            .map_err(|error| explain("read the queue", error))?
-            .iter()
-            .map(decode)
-            .collect()
+        self.list(
+            "SELECT * FROM runs WHERE ended_at IS NULL AND holder IS NOT NULL ORDER BY number",
+            "read the queue",
+        )
+        .await
     }
 
     async fn cancel(&self, run: &RunId) -> Result<RunRow> {
@@ -144,13 +138,11 @@ impl Queue for Sqlite {
     }
 
     async fn to_cancel(&self) -> Result<Vec<RunRow>> {
-        sqlx::query("SELECT * FROM runs WHERE cancel_at IS NOT NULL AND ended_at IS NULL ORDER BY number")
-            .fetch_all(&self.0.readers)
-            .await
-            .map_err(|error| explain("look for runs that are to stop", error))?
-            .iter()
-            .map(decode)
-            .collect()
+        self.list(
+            "SELECT * FROM runs WHERE cancel_at IS NOT NULL AND ended_at IS NULL ORDER BY number",
+            "look for runs that are to stop",
+        )
+        .await
     }
 
     async fn ids_from(&self, start: &str) -> Result<Vec<RunId>> {
@@ -161,5 +153,18 @@ impl Queue for Sqlite {
                 .await
                 .map_err(|error| explain("look for runs", error))?;
         Ok(ids.iter().filter_map(|id| RunId::parse(id)).collect())
+    }
+}
+
+impl Sqlite {
+    /// The runs a query without parameters finds.
+    async fn list(&self, query: &'static str, act: &str) -> Result<Vec<RunRow>> {
+        sqlx::query(query)
+            .fetch_all(&self.0.readers)
+            .await
+            .map_err(|error| explain(act, error))?
+            .iter()
+            .map(decode)
+            .collect()
     }
 }

@@ -3,6 +3,7 @@
 //! A link is data of someone else's choosing. Where it ends is opened from the folder that holds it, and nothing on the
 //! way down may be a link any more: what is replaced in between leads nowhere.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -39,9 +40,12 @@ impl Links {
     }
 
     /// The scan with the links followed that may be. Reads no content.
-    pub fn resolve(&mut self, scan: &Scan, routes: &Routes) -> Scan {
-        let mut scan = scan.clone();
-        scan.found.iter_mut().for_each(|found| self.resolve_one(found, routes));
+    pub fn resolve<'a>(&mut self, scan: &'a Scan, routes: &Routes) -> Cow<'a, Scan> {
+        let mut scan = Cow::Borrowed(scan);
+        // An inbox may hold very many files, and hardly ever a link.
+        if scan.found.iter().any(|found| matches!(found.sight, Sight::Link(_))) {
+            scan.to_mut().found.iter_mut().for_each(|found| self.resolve_one(found, routes));
+        }
         scan
     }
 

@@ -135,12 +135,6 @@ impl Routes {
         found
     }
 
-    /// The workflows a path is for, each once, in the order they were given.
-    pub fn matching(&self, path: &RawPath) -> Vec<Match<'_>> {
-        let takers = self.takers(path).into_iter();
-        takers.map(|route| Match { workflow: &route.workflow, glob: &route.drop.glob }).collect()
-    }
-
     /// The globs that do not match a path, with their workflows.
     pub fn missing(&self, path: &RawPath) -> Vec<Match<'_>> {
         self.0
@@ -165,8 +159,8 @@ mod tests {
 
     fn workflows(globs: &[(&str, &str)], path: impl Into<std::path::PathBuf>) -> Vec<String> {
         let routes = routes(globs);
-        let matching = routes.matching(&RawPath::new(path));
-        matching.iter().map(|route| route.workflow.to_owned()).collect()
+        let takers = routes.takers(&RawPath::new(path));
+        takers.iter().map(|route| route.workflow.clone()).collect()
     }
 
     #[test]
